@@ -312,6 +312,9 @@ FORMATS = _by_name((
     Format("redis", "tamis.sources.streams.redis_rows:RedisSource"),
 ))  # fmt: skip
 
+#: What a target may hold: classes or numbers, or whichever its values look like.
+TASKS = ("auto", "classification", "regression")
+
 #: For comparisons: classifiers that judge selections, and the tests behind win, tie and loss.
 CLASSIFIERS = ("knn1", "knn", "svm", "rbf", "lr", "tree", "nb")
 PAIRED_TESTS = ("corrected-t", "t", "wilcoxon")

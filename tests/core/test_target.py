@@ -48,7 +48,7 @@ def test_labels_of_every_kind_become_codes_in_sorted_order(y, classes, values):
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 @settings(max_examples=60)
 def test_codes_and_classes_give_the_labels_back(y):
-    target = Target.of(y)
+    target = Target.of(y, "classification")
     assert target.classes[target.codes].tolist() == y
     assert np.all(np.diff(target.classes) > 0)
     assert target.counts.sum() == target.n_rows == len(y)
@@ -125,10 +125,10 @@ def test_invalid_targets_raise_one_sentence(y, sentence):
 
 
 def test_the_largest_number_of_classes_is_accepted_and_one_more_is_refused():
-    most = Target.of(np.arange(MOST_CLASSES))
+    most = Target.of(np.arange(MOST_CLASSES), "classification")
     assert most.codes[-1] == MOST_CLASSES - 1
     with pytest.raises(InputError, match="65536 different values, too many to be classes"):
-        Target.of(np.arange(MOST_CLASSES + 1))
+        Target.of(np.arange(MOST_CLASSES + 1), "classification")
 
 
 def test_the_fingerprint_depends_only_on_rows_and_their_order():

@@ -66,8 +66,9 @@ TARGETS = [
 @pytest.mark.parametrize("n", [1, 2, 7, 300])
 def test_relevance_is_that_of_sklearn_and_layouts_agree_to_the_bit(measure, make, n):
     X, y = mixed_table(n, seed=n), make(n, np.random.default_rng(n))
-    dense = measure.relevance(X, y)
-    sparse = measure.relevance(sp.csr_matrix(X), y)
+    target = Target.of(y, "classification")
+    dense = measure.relevance(X, target)
+    sparse = measure.relevance(sp.csr_matrix(X), target)
     assert np.array_equal(dense.value, sparse.value)
     assert np.array_equal(dense.cutoff, sparse.cutoff, equal_nan=True)
     wanted = [naive(measure, x, y) for x in X.T]

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.options import Choice, json_option, live_option, quiet_option, size, source_options
+from tamis.cli.options import (
+    Choice,
+    json_option,
+    live_option,
+    quiet_option,
+    size,
+    source_options,
+    task_option,
+)
 from tamis.cli.output import echo, echo_json, followed, progress, typed_command
 from tamis.core.errors import ParameterError
 
@@ -74,6 +82,7 @@ if TYPE_CHECKING:
     "--thresholds", metavar="NAME=V,V,...",
     help="Also compute both over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
 )  # fmt: skip
+@task_option
 @source_options
 @json_option
 @quiet_option

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import LEARNERS
-from tamis.cli.options import Choice, json_option, live_option, quiet_option, source_options
+from tamis.cli.options import (
+    Choice,
+    json_option,
+    live_option,
+    quiet_option,
+    source_options,
+    task_option,
+)
 from tamis.cli.output import echo, echo_json, followed, messages, progress, short, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
 @click.option("--normalize", is_flag=True, default=None, help="Scale every row to length 1.")
 @click.option("--n-bits", type=click.IntRange(1, 40),
               help="Hash features to 2**N buckets, if their numbers are unbounded.")  # fmt: skip
+@task_option
 @click.option(
     "--classes", metavar="A,B,...",
     help="All classes. Default: files are first read for their labels; for standard input the "
@@ -146,7 +154,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
                 )
             tuned = tune(
                 learner, list(data), rows=None if rows == "all" else rows, grid=grid,
-                progress=report, classes=given["classes"],
+                progress=report, classes=given["classes"], task=given["task"],
                 skip_bad_lines=given["skip_bad_lines"], **reading,
             )  # fmt: skip
             learner = tuned.learner

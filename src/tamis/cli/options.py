@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tamis._registry import FORMATS
+from tamis._registry import FORMATS, TASKS
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 
@@ -68,6 +68,13 @@ def size(value: str) -> int:
 
 #: The end of the help text of an option that may be repeated.
 REPEATED = "May be repeated."
+
+
+#: What the target holds.
+task_option = click.option(
+    "--task", default="auto", show_default=True, type=Choice(TASKS),
+    help="Whether the target holds classes or numbers. auto decides by its values, and says why.",
+)  # fmt: skip
 
 
 # --- reading ----------------------------------------------------------------------------------

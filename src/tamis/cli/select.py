@@ -23,6 +23,7 @@ from tamis.cli.options import (
     quiet_option,
     size,
     source_options,
+    task_option,
 )
 from tamis.cli.output import echo, echo_json, followed, messages, progress, resumable, typed_command
 from tamis.core.errors import InputError, ParameterError, SourceError, TamisError
@@ -69,6 +70,7 @@ def _method_name(value: str) -> str:
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
+@task_option
 @click.option(
     "--encode", type=Choice(ENCODERS),
     help="Bin each numeric column separately. mdlp cuts where the class changes; text, and "
@@ -276,6 +278,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         found.params["measure"] = MutualInformation(**found.level)
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
+    about["task"] = options.task
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     return found.kind(**found.params).to_selector(), about
@@ -309,8 +312,7 @@ def summary(run: Run, out: str) -> list[str]:
         f"{run.method} kept {counts['kept']:,} of {counted(len(run.log), 'feature')} "
         f"({dropped or 'none dropped'}) on {counted(source['n_rows'], 'row')} in {seconds:.1f} s"
     ]
-    if run.measure:
-        lines.append(f"measure: {run.measure}, because {run.measure_reason}")
+    lines += [f"{name}: {choice}" for name, choice in run.choices.items()]
     if source.get("given"):
         lines.append(f"adjusted for: {', '.join(source['given'])}")
     if source.get("weights"):

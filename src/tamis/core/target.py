@@ -81,7 +81,7 @@ class Target:
         if task == "auto":
             found = task_of(array, needs_classes)
             if is_categorical(y):
-                found = Task("classification", "its type is categorical")
+                found = Task("classification", "the target is of a categorical type")
             if found.close:
                 warn(found.warning)
         if found.name == "regression":

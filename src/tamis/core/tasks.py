@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis._registry import TASKS as NAMES
 from tamis.core.params import OneOf
 
 #: What a target may hold; "auto" decides by its values.
-TASKS = OneOf(("auto", "classification", "regression"))
+TASKS = OneOf(NAMES)
 
 #: Up to `FEW` different whole numbers are classes if they repeat at all. Up to `SOME` are classes
 #: if they repeat `OFTEN` and do not look like counts. More of them must look like labels.
@@ -43,13 +44,11 @@ class Task:
     @property
     def warning(self) -> str:
         """A sentence for a decision that was close."""
-        taken, other = ("classes", "numbers"), ("classification", "regression")
         is_classes = self.name == "classification"
-        if not is_classes:
-            taken = taken[::-1]
+        taken, other = ("classes", "numbers") if is_classes else ("numbers", "classes")
         return (
-            f"the target was taken for {taken[0]}, because {self.reason}, but it may hold "
-            f"{taken[1]}: say which with task='{other[is_classes]}' or '{self.name}' (--task)"
+            f"{self.reason}, so it was taken for {taken}, but it may hold {other}: say which with "
+            "task='classification' or task='regression' (--task)"
         )
 
 
@@ -66,19 +65,19 @@ def task_of(array: npt.NDArray[Any], needs_classes: bool = False) -> Task:
     >>> task_of(np.array(["ham", "spam", "ham"])).name
     'classification'
     >>> task_of(np.array([0, 1, 1, 0])).reason
-    'it holds 2 different whole numbers, each in 2 rows on average'
+    'the target holds 2 different whole numbers, each in 2 rows on average'
     >>> task_of(np.array([102000, 99000, 87000, 245000])).name
     'regression'
     """
     if array.dtype.kind == "b":
-        return Task("classification", "it holds true and false")
+        return Task("classification", "the target holds true and false")
     if array.dtype.kind not in "iuf":
-        return Task("classification", "it holds no numbers")
+        return Task("classification", "the target holds no numbers")
     values, counts = np.unique(array, return_counts=True)
     fractions = array[array != np.floor(array)] if array.dtype.kind == "f" else array[:0]
     if len(fractions):
         few = len(values) <= OFTEN <= len(array) / len(values)
-        reason = f"it holds numbers that are not whole, such as {fractions[0]:g}"
+        reason = f"the target holds numbers that are not whole, such as {fractions[0]:g}"
         return Task("regression", reason, close=few)
     found = _of_whole_numbers(values, counts, len(array))
     if needs_classes and found.name == "regression":
@@ -90,18 +89,17 @@ def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n
     k, low, high = len(values), int(values[0]), int(values[-1])
     rows = n / k
     repeats = f"each in {rows:.3g} {'row' if rows == 1 else 'rows'} on average"
-    reason = f"it holds {k:,} different whole numbers, {repeats}"
+    reason = f"the target holds {k:,} different whole numbers, {repeats}"
     if max(high, -low) > EXACT:
         reason += ", and numbers beyond 2^53 are identifiers"
         return Task("classification", reason, close=rows < 2)
     if n < FEW:  # too few rows to tell; scikit-learn takes whole numbers for classes
         return Task("classification", reason)
-    # Labels are usually numbered from 0 or 1; a few may be missing.
-    numbered = low in (0, 1) and high - low + 1 <= k / 0.9
+    numbered = _are_numbered(values)
     # About k if frequencies differ by chance only. Designed data has less, most labels have more.
     dispersion = float(np.sum((counts - rows) ** 2) / rows)
     even, uneven = rows >= 2 and dispersion <= k / 2, dispersion > 3 * k
-    smooth = not even and _roughness(counts) < SMOOTH
+    smooth = uneven and _roughness(counts) < SMOOTH
     if k <= 2 or (k <= FEW and rows >= 2):
         close = (k > FEW / 2 and smooth) or (k > 2 and rows < 3 and not numbered)
         return Task("classification", reason, close)
@@ -112,11 +110,27 @@ def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n
             reason += f", numbered from {low} to {high}"
         return Task("classification", reason, close=not (even or uneven))
     if k == n:
-        return Task("regression", f"all of its {k:,} whole numbers are different", numbered)
+        return Task("regression", f"all {k:,} whole numbers of the target are different", numbered)
     if smooth:
         reason += ", and their frequencies rise and fall smoothly"
     far_apart = high - low + 1 > 4 * k and rows >= 2 * OFTEN
     return Task("regression", reason, far_apart or (rows >= 2 and (numbered or k <= SOME)))
+
+
+def _are_numbered(values: npt.NDArray[Any]) -> bool:
+    """Return whether whole numbers go from 0 or 1 upwards, as labels usually do; a few may lack."""
+    low, high = int(values[0]), int(values[-1])
+    return low in (0, 1) and high - low + 1 <= len(values) / 0.9
+
+
+def look_like_numbers(values: npt.NDArray[Any]) -> bool:
+    """Return whether different labels, in order, are probably numbers to predict.
+
+    This is for streams of rows, where it is not known how often each one comes.
+    """
+    if values.dtype.kind not in "iuf" or len(values) <= SOME:
+        return False
+    return max(abs(int(values[0])), abs(int(values[-1]))) <= EXACT and not _are_numbered(values)
 
 
 def _roughness(counts: npt.NDArray[np.int64]) -> float:

@@ -118,10 +118,3 @@ class KMeansBins(Transformer):
 
 class Plain(Transformer):
     encoder = PlainEncoder
-
-
-def transformer_of(encoder: Encoder) -> Transformer:
-    """Return the transformer of an encoder, with its parameters."""
-    kinds: dict[Any, type[Transformer]]
-    kinds = {kind.encoder: kind for kind in Transformer.__subclasses__()}
-    return kinds[type(encoder)](**encoder.get_params())

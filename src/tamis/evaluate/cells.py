@@ -31,10 +31,12 @@ from tamis._version import __version__
 from tamis.core.errors import InputError, MissingDependencyError, TamisError
 from tamis.core.files import atomic_file, make_folder
 from tamis.core.process_memory import peak_megabytes, start_peak
+from tamis.engine.encoded import EncodedSource
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.compared_methods import ComparedMethod, encoded, make, settle_measure
 from tamis.evaluate.metrics import quality
 from tamis.sources.arrays.in_memory import MemorySource
+from tamis.sources.base import ColumnSource
 
 Ints = npt.NDArray[np.int64]
 
@@ -283,14 +285,16 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
     seen: dict[int, Ints] = {}
 
-    source, live = MemorySource(X, y), selector._to_selector().start(y)
+    live = selector.start(y)._selector
+    source: ColumnSource = MemorySource(X, y)
+    if selector._encoding is not None:
+        source = EncodedSource(source, selector._encoding, live._target)
     live.prepare(source.columns(), source.n_columns)
     for lo, hi in pairwise([0, *sorted({*stops, p})]):
         for block in source.columns(None, lo, hi):
             live.update(live.score(block))
         seen[hi] = live.kept_
     live.finish()
-    selector._selector = live
     return [np.sort(seen[stop]) for stop in stops]
 
 

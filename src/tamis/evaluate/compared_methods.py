@@ -13,15 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from tamis._registry import load
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
 from tamis.engine.known_selectors import load_class, parse_method, place_of, rule_of
 from tamis.estimators import estimator_of
-from tamis.estimators.encoders import transformer_of
 from tamis.measures.auto import at_level, choose
 from tamis.methods import FeatureStreamSelector, Rule
 from tamis.methods.measured import MeasuringRule
@@ -118,6 +119,11 @@ def _method(given: Any, label: str | None) -> ComparedMethod:
     if isinstance(given, str):
         return named_method(given, label)
     if isinstance(given, Rule) or (hasattr(given, "fit") and hasattr(given, "get_params")):
+        if getattr(given, "task", "auto") == "regression" and hasattr(given, "_rule"):
+            raise ParameterError(
+                f"{type(given).__name__}(task='regression') cannot be compared: classifiers judge "
+                "what is kept, so the target must hold classes"
+            )
         spec = _spec(given)
         label = label or " ".join(repr(given).split())
         return ComparedMethod(label, spec["class"], spec["params"], {})
@@ -139,13 +145,22 @@ def make(method: ComparedMethod, seed: int) -> Any:
     for name in SEEDS:
         if name in inspect.signature(kind).parameters and name not in params:
             params[name] = seed % 2**31
-    return (estimator_of(kind) if issubclass(kind, Rule) else kind)(**params)
+    if not issubclass(kind, Rule):
+        return kind(**params)
+    if params.get("task", "auto") == "auto":  # decided for all rows, not in each fold
+        params["task"] = "classification"
+    return estimator_of(kind)(**params)
 
 
 def encoded(method: ComparedMethod, X: Any, y: Any) -> Any:
     """Return the training columns, encoded for the method."""
     encoder = resolve_encoder(method.encode)
-    return X if encoder is None else transformer_of(encoder).fit(X, y).transform(X)
+    if encoder is None:
+        return X
+    v = encoder.encode(ColumnBlock.of(X), Target.of(y, "classification")).values
+    if isinstance(v, Compressed):
+        return sp.csc_matrix((v.data, v.indices, v.indptr), shape=X.shape)
+    return v
 
 
 def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
@@ -153,9 +168,14 @@ def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> Non
     rule = rule_of(type(selector))
     if getattr(selector, "measure", None) != "auto" or not issubclass(rule, MeasuringRule):
         return
+    if selector.encode is not None:
+        raise ParameterError(
+            f"{method.label}: an encoder of the selector picks the measure; give encode beside the "
+            "level, as in saola:encode=mdlp:alpha=0.05"
+        )
     alpha = getattr(selector, "alpha", None)
     level = dict(method.level) | ({} if alpha is None else {"alpha": alpha})
-    source, target = MemorySource(X), Target.of(y)
+    source, target = MemorySource(X), Target.of(y, "classification")
     measure, _ = choose(
         source.columns(), target, source.n_columns,
         at_level(rule.discrete_measure, level),

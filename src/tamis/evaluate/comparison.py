@@ -60,6 +60,7 @@ def compare(
     random_state: int = 0,
     control: str | None = None,
     paired: PairedTest = "corrected-t",
+    task: str = "auto",
     out: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -95,6 +96,9 @@ def compare(
         The method the others are tested against; default: the first.
     paired : {"corrected-t", "t", "wilcoxon"}
         The test behind win, tie and loss on one data set.
+    task : {"auto", "classification"}, default="auto"
+        "classification": the targets hold classes, even if they look like numbers to predict,
+        which "auto" refuses, because classifiers judge what is kept.
     out : path, optional
         Folder for the results; the cells are saved in its ``cells``. Without it nothing is saved.
     cache : path, optional
@@ -147,7 +151,7 @@ def compare(
     _check(params, n_jobs)
     if out is not None:
         check_place(out)
-    sets = read_datasets(data, reading or {})
+    sets = read_datasets(data, reading or {}, task)
     states = []
     params["data"] = []
     for one in sets:

@@ -108,19 +108,21 @@ def _arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
     return {"dense": X}
 
 
-def read_datasets(data: Any, reading: Mapping[str, Any] = MappingProxyType({})) -> list[DataSet]:
+def read_datasets(
+    data: Any, reading: Mapping[str, Any] = MappingProxyType({}), task: str = "auto"
+) -> list[DataSet]:
     """Read the data sets: a path, several, or a mapping of names to paths or arrays.
 
     `reading` holds options of ``tamis.open``. Options that a format does not have are ignored, so
-    that files of several formats can be given together.
+    that files of several formats can be given together. `task` says what the targets hold.
     """
     if isinstance(data, Mapping):
-        return [read_dataset(given, str(name), reading) for name, given in data.items()]
+        return [read_dataset(given, str(name), reading, task) for name, given in data.items()]
     if isinstance(data, (str, os.PathLike, DataSet, Source)):
         data = [data]
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
-    sets = [read_dataset(given, None, reading) for given in data]
+    sets = [read_dataset(given, None, reading, task) for given in data]
     seen: Counter[str] = Counter()
     for one in sets:  # files of the same name are numbered
         seen[one.name] += 1
@@ -130,7 +132,10 @@ def read_datasets(data: Any, reading: Mapping[str, Any] = MappingProxyType({})) 
 
 
 def read_dataset(
-    given: Any, name: str | None = None, reading: Mapping[str, Any] = MappingProxyType({})
+    given: Any,
+    name: str | None = None,
+    reading: Mapping[str, Any] = MappingProxyType({}),
+    task: str = "auto",
 ) -> DataSet:
     """Read one data set."""
     if isinstance(given, DataSet):
@@ -139,14 +144,14 @@ def read_dataset(
         path = os.path.expanduser(os.fspath(given))
         if not os.path.exists(path) and ":" in path and "://" not in path:
             train, test = path.rsplit(":", 1)
-            return _pair(train, test, name, reading)
+            return _pair(train, test, name, reading, task)
         if os.path.isfile(os.path.join(path, "y.npy")):
-            return _folder(Path(path), name)
-        return _of_source(_open(path, reading), name or _stem(path))
+            return _folder(Path(path), name, task)
+        return _of_source(_open(path, reading), name or _stem(path), task)
     if isinstance(given, Source):
-        return _of_source(given, name or given.format)
+        return _of_source(given, name or given.format, task)
     if isinstance(given, tuple) and len(given) == 2:
-        return _of_source(open_source(given[0], y=given[1]), name or "data")
+        return _of_source(open_source(given[0], y=given[1]), name or "data", task)
     raise InputError(f"{name or 'data'}: give a path, a source, or a pair (X, y) of arrays")
 
 
@@ -159,14 +164,14 @@ def _open(path: str, reading: Mapping[str, Any]) -> Source:
     return open_source(path, format, **options)
 
 
-def _of_source(source: Source, name: str) -> DataSet:
+def _of_source(source: Source, name: str, task: str) -> DataSet:
     if source.path is not None:
         refuse_without_target(source)  # before it is read
     naming = _names(source, name)
     X, y = source.load()
     if y is None:
         raise InputError(f"{name} has no target; comparing needs the class of every row")
-    return _checked(name, X, y, naming)
+    return _checked(name, X, y, naming, task)
 
 
 def _names(source: Source, data: str) -> Naming:
@@ -187,12 +192,15 @@ def _names(source: Source, data: str) -> Naming:
     return Names.of(parts) if parts else None, source.name_prefix, source.name_base or 0
 
 
-def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -> DataSet:
+def _pair(
+    train: str, test: str, name: str | None, reading: Mapping[str, Any], task: str
+) -> DataSet:
     """Read a training and a test file as one data set with an official split."""
     for path in (train, test):
         if not os.path.exists(path):
             raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
-    first, second = (read_dataset(path, None, reading) for path in (train, test))
+    # What the target holds is decided for both together.
+    first, second = (read_dataset(p, None, reading, "classification") for p in (train, test))
     name = name or _stem(train).removesuffix(".train").removesuffix("_train")
     widths = [part.X.shape[1] for part in (first, second)]
     wider = first if widths[0] >= widths[1] else second
@@ -209,15 +217,15 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
             "same columns"
         )
     y = np.concatenate([first.classes[first.codes], second.classes[second.codes]])
-    both = _checked(name, X, y, (wider.naming[0], *first.naming[1:]))
+    both = _checked(name, X, y, (wider.naming[0], *first.naming[1:]), task)
     both.official = np.arange(len(first.codes)), np.arange(len(first.codes), len(y))
     return both
 
 
-def _folder(path: Path, name: str | None) -> DataSet:
+def _folder(path: Path, name: str | None, task: str) -> DataSet:
     """Read a folder with X.npz or X.npy, y.npy and perhaps meta.json."""
     matrix = path / ("X.npz" if (path / "X.npz").is_file() else "X.npy")
-    found = _of_source(open_source(matrix, y=path / "y.npy"), name or path.name)
+    found = _of_source(open_source(matrix, y=path / "y.npy"), name or path.name, task)
     if (path / "meta.json").is_file():
         found.official = _split_of(path / "meta.json", len(found.codes))
     return found
@@ -238,12 +246,17 @@ def _split_of(file: Path, n_rows: int) -> tuple[Ints, Ints] | None:
     return train, test
 
 
-def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming) -> DataSet:
+def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming, task: str) -> DataSet:
     """Return a data set with canonical arrays; raise an error if it cannot be used."""
-    target = Target.of(y)
+    target = Target.of(y, task)
     target.refuse_constant()
     if target.codes is None or target.classes is None:
-        raise InputError(f"{name}: the target is a number; comparing needs classes")
+        why = "" if task == "regression" else f": {target.reason}"
+        raise InputError(
+            f"{name}: the target is a number to predict{why}; comparing needs classes, because "
+            "classifiers judge what is kept; if they are classes, say so with "
+            "task='classification' (--task classification)"
+        )
     if X.shape[0] != target.n_rows:
         raise InputError(f"{name}: X has {X.shape[0]} rows but y has {target.n_rows}")
     if sp.issparse(X):

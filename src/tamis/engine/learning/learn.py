@@ -23,7 +23,7 @@ from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
 from tamis.engine.learning.learn_shards import cut_shards, learn_shards, merged_learner
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.engine.learning.training import Schedule, Training
+from tamis.engine.learning.training import Schedule, Training, refuse_regression
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows
 from tamis.sources.base import BadLines, Progress, silent
@@ -105,6 +105,7 @@ def learn(
     *,
     out: str | Path | None = None,
     test: Any = None,
+    task: str = "auto",
     classes: Any = None,
     passes: int | None = None,
     shuffle: int = 0,
@@ -128,6 +129,9 @@ def learn(
         What learns (a copy of it), or its name on the command line.
     out : str or path, optional
         The folder for the model.
+    task : {"auto", "classification"}, default="auto"
+        "classification": the target holds classes, even if it looks like numbers to predict,
+        which "auto" refuses.
     test : path, list of paths or Source, optional
         Rows to measure accuracy on at the end.
     checkpoint : float, optional
@@ -148,6 +152,7 @@ def learn(
     hooks : Hooks, optional
         For programs that display the training.
     """
+    refuse_regression(task)
     given = make_learner(learner) if isinstance(learner, str) else learner
     chosen = given.new_learner()
     chosen.check_params()
@@ -179,7 +184,7 @@ def learn(
         begun = saver.begun
         hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
     else:
-        training.start(classes, progress)
+        training.start(classes, progress, task)
     if cuts is not None:
         learn_shards(training, cuts, cluster, reading, progress)
     elif saver is not None:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tamis.core.blocks import Compressed, RowBlock
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
+from tamis.core.tasks import TASKS, look_like_numbers
 from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
 from tamis.methods.online.learner import OnlineLearner
@@ -88,6 +89,16 @@ class Batch:
         return replace(self, rows=rows, codes=self.codes[: len(rows)])
 
 
+def refuse_regression(task: str) -> None:
+    """Raise a one-sentence error for any other task than classification."""
+    check("learn", "task", task, TASKS)
+    if task == "regression":
+        raise ParameterError(
+            "learners predict classes, so task='regression' (--task regression) is not possible; "
+            "select features for a number with tamis select"
+        )
+
+
 class Training:
     """A learner, the sources of its rows, and its position in them.
 
@@ -130,8 +141,11 @@ class Training:
         """How many rows were learned, in all passes."""
         return self.learner.work_["rows"]
 
-    def start(self, classes: Any = None, progress: Progress = silent) -> None:
-        """Begin a model with its classes and the names of its columns."""
+    def start(self, classes: Any = None, progress: Progress = silent, task: str = "auto") -> None:
+        """Begin a model with its classes and the names of its columns.
+
+        Labels that look like numbers to predict are refused, unless `task` is "classification".
+        """
         given = self.learner.classes if classes is None else classes
         found = []
         for source in self.sources if given is None else ():
@@ -143,6 +157,12 @@ class Training:
                 )
             found.append(labels)
         known = np.unique(np.concatenate(found) if given is None else np.asarray(given))
+        if given is None and task == "auto" and look_like_numbers(known):
+            raise InputError(
+                f"{self.sources[0].name} has {len(known):,} different labels from {known[0]} to "
+                f"{known[-1]}, which look like numbers to predict, and learners need classes; if "
+                "they are classes, say so with task='classification' (--task classification)"
+            )
         whose = self.sources[0].name if given is None else f"classes={known.tolist()}"
         for learner in self.learners:
             learner.begin(known, whose)

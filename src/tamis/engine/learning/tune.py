@@ -69,6 +69,7 @@ def tune(
     grid: Mapping[str, Sequence[float]] | None = None,
     rows: int | None = None,
     classes: Any = None,
+    task: str = "auto",
     skip_bad_lines: bool = False,
     progress: Progress = silent,
     **reading: Any,
@@ -92,6 +93,8 @@ def tune(
         (`tamis.engine.learning.tune.GRID`), those that the learner has.
     rows : int, optional
         The maximum number of rows to read; default: all.
+    task : {"auto", "classification"}, default="auto"
+        As for `tamis.learn`.
     classes : sequence, optional
         All classes; default: those of the learner, else those in the data.
     skip_bad_lines : bool, default=False
@@ -122,7 +125,7 @@ def tune(
     def tuning(_: str, done: int, total: int | None) -> None:
         progress("tuning", done, total)
 
-    training.start(classes, tuning)
+    training.start(classes, tuning, task)
     for batch in training.batches(tuning if rows is None else silent):
         training.take(batch if rows is None else batch.first(rows - training.rows))
         if rows is not None:

@@ -1,0 +1,113 @@
+"""`--task`: classes or numbers, on select, feed, resume, compare and learn."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tamis.engine.persistent.selection import Selection
+from tamis.engine.runs import open_run
+
+GIVEN = "task: {}, because it was given"
+
+
+@pytest.fixture
+def houses(tmp_path):
+    """A whole-number price with one driver."""
+    rng = np.random.default_rng(0)
+    area = rng.integers(40, 200, 300)
+    table = pd.DataFrame({"area": area, "street": rng.integers(1, 400, 300)})
+    table["price"] = area * 1000 + rng.integers(0, 9000, 300)
+    path = tmp_path / "houses.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def run_of(out):
+    return json.loads((out / "run.json").read_text())
+
+
+def test_a_whole_number_price_is_a_number_to_predict(tamis, houses, tmp_path):
+    out = tmp_path / "run"
+    done = tamis("select", houses, "--target", "price", "--out", out)
+    assert done.code == 0
+    assert "\ntask: regression, because " in done.out
+    assert "whole numbers" in done.out
+    assert (out / "selected.csv").read_text().splitlines()[1].startswith("0,area,")
+    source = run_of(out)["source"]
+    assert source["task"] == "regression"
+    assert source["target"].startswith("numbers from ")
+    assert open_run(out).choices["task"].startswith("regression, because ")
+
+
+def test_the_task_of_a_run_is_kept_when_it_is_fed(tamis, tmp_path):
+    rng = np.random.default_rng(1)
+    visits = rng.poisson(9, 400)
+    table = pd.DataFrame({"id": range(400), "noise": rng.normal(size=400), "visits": visits})
+    later = pd.DataFrame({"id": range(400), "sick": visits + rng.normal(size=400)})
+    table.to_parquet(tmp_path / "a.parquet")
+    later.assign(visits=visits).to_parquet(tmp_path / "b.parquet")
+    for task in ("regression", "classification"):
+        out = tmp_path / task
+        done = tamis("select", tmp_path / "a.parquet", "--target", "visits", "--key", "id",
+                     "--task", task, "--out", out)  # fmt: skip
+        assert GIVEN.format(task) in done.out
+        assert done.err == ""
+        fed = tamis("feed", out, tmp_path / "b.parquet", "--target", "visits")
+        assert (fed.code, fed.err) == (0, "")
+        assert "1 column taken, 1 kept" in fed.out
+        state = Selection.open(out)._state
+        assert state.target.task == state.selector._target.task == task
+        assert open_run(out).choices["task"] == f"{task}, because it was given"
+        of = "class" if task == "classification" else "target"
+        assert f"(sick, {of})" in tamis("why", out, "sick").out
+    auto = tamis("select", tmp_path / "a.parquet", "--target", "visits", "--out", tmp_path / "auto")
+    assert "so it was taken for numbers, but it may hold classes: say which with" in auto.err
+
+
+def test_a_stopped_run_keeps_its_task(tamis, tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 20))
+    np.save(tmp_path / "m.npy", X)
+    np.save(tmp_path / "y.npy", np.round(X[:, 3] * 3 + 9))
+    out = tmp_path / "run"
+    done = tamis("select", tmp_path / "m.npy", "--y", tmp_path / "y.npy", "--out", out,
+                 "--checkpoint", "--task", "classification")  # fmt: skip
+    assert done.code == 0
+    assert GIVEN.format("classification") in done.out
+    assert run_of(out)["source"]["task"] == "classification"
+
+
+def test_comparing_and_learning_need_classes(tamis, houses, tmp_path):
+    compare = ("compare", houses, "--target", "price", "--methods", "saola", "--cv", "2x2",
+               "--classifiers", "nb", "--out", tmp_path / "c")  # fmt: skip
+    assert "houses: the target is a number to predict" in tamis(*compare).one_sentence()
+    refused = tamis(*compare, "--task", "regression").one_sentence()
+    assert "comparing needs classes, because classifiers judge what is kept" in refused
+    learn = ("learn", houses, "--target", "price", "--out", tmp_path / "m")
+    sentence = tamis(*learn).one_sentence()
+    assert "which look like numbers to predict, and learners need classes" in sentence
+    assert sentence.endswith("say so with task='classification' (--task classification)")
+    assert (
+        tamis(*learn, "--task", "regression")
+        .one_sentence()
+        .startswith(
+            "learners predict classes, so task='regression' (--task regression) is not possible"
+        )
+    )
+    assert tamis(*learn, "--task", "classification", "--quiet").code == 0
+
+
+def test_the_task_of_labels_is_decided_for_all_rows_of_a_comparison(tamis, tmp_path):
+    rng = np.random.default_rng(3)
+    y = rng.integers(20, 45, 500)
+    table = pd.DataFrame({"a": y + rng.normal(size=500), "b": rng.normal(size=500), "y": y})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = tamis("compare", tmp_path / "t.csv", "--target", "y", "--methods", "saola,relieff",
+                 "--cv", "1x3", "--classifiers", "nb", "--out", tmp_path / "c", "--n-jobs", "1",
+                 "--task", "classification", "--control", "saola")  # fmt: skip
+    assert done.code == 0
+    assert "taken for" not in done.out + done.err
