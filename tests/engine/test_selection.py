@@ -473,6 +473,7 @@ def test_selecting_from_a_column_that_is_the_target_warns_once(tmp_path):
     assert run.kept_names == ["copy"]
 
 
+@pytest.mark.filterwarnings("ignore:the target holds numbers that are not whole:UserWarning")
 @pytest.mark.parametrize("classes", [[0, 1], [-1, 1], ["no", "yes"], [2.5, 7.0]])
 def test_a_plain_select_finds_the_target_among_its_columns(classes):
     y = np.array(classes)[target()]
