@@ -473,19 +473,19 @@ def test_selecting_from_a_column_that_is_the_target_warns_once(tmp_path):
     assert run.kept_names == ["copy"]
 
 
-@pytest.mark.filterwarnings("ignore:the target holds numbers that are not whole:UserWarning")
 @pytest.mark.parametrize("classes", [[0, 1], [-1, 1], ["no", "yes"], [2.5, 7.0]])
 def test_a_plain_select_finds_the_target_among_its_columns(classes):
     y = np.array(classes)[target()]
+    task = "regression" if y.dtype.kind == "f" else "auto"
     data = table(columns=9)
     data.iloc[:, 4] = np.roll(target(), 1)  # as many of each, in other rows
     data.insert(5, "copy", target() * 1.0 if isinstance(classes[0], str) else y * 1.0)
     with pytest.warns(DataWarning, match="the column 'copy' equals the target in every row; if"):
-        select(data, "saola", y, width=4)
+        select(data, "saola", y, task=task, width=4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        select(data.drop(columns="copy"), "saola", y, width=4)
-    codes = Target.of(y)
+        select(data.drop(columns="copy"), "saola", y, task=task, width=4)
+    codes = Target.of(y, task)
     block = ColumnBlock.of(sp.csc_matrix(data.to_numpy()))
     assert equal_to_target(block, codes) == equal_to_target(ColumnBlock.of(data), codes) == 5
     full = Compressed(*(getattr(block.values, key) for key in ("indptr", "indices", "data")))

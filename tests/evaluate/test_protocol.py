@@ -168,7 +168,7 @@ def test_mapped_data_is_the_data(tmp_path):
         (np.eye(3), "give data as paths, or as a mapping"),
         ({"d": np.eye(3)}, "^d: give a path, a source, or a pair"),
         ({"d": (np.eye(3), None)}, "^d has no target; comparing needs the class of every row"),
-        ({"d": (np.eye(3), [0.5, 1.5, 2])}, "^d: the target is a number to predict: the target holds"),
+        ({"d": (np.eye(3), [0.5, 1.5, 2])}, "^d: the target is a number to predict"),
         ({"d": (np.full((3, 1), np.nan), [0, 1, 1])}, "^d holds NaN or infinity; impute them"),
         ({"d": (np.eye(3), [1, 1, 1])}, "^the target is 1 in every row"),
         (["no/such.svm"], "^no/such.svm does not exist"),
