@@ -65,6 +65,7 @@ def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     expected = SHOWN | OWN.get(kind.__name__, set())
     expected |= STREAM if hasattr(kind, "feed") else BATCH
     expected |= MEASURED if hasattr(fitted, "measure_") else set()
+    expected |= {"set_fit_request"} if hasattr(kind, "set_fit_request") else set()
     assert shown == expected
     of_sklearn = {name for base in (BaseEstimator, SelectorMixin) for name in dir(base)}
     assert len(shown - of_sklearn) <= 17

@@ -65,18 +65,7 @@ class Target:
             if task in ("auto", y.task):
                 return y
             return cls.of(y.labels, task).adjusted(y.weights, y.given)
-        array = np.asarray(y)
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array.ravel()
-        if array.ndim != 1:
-            raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
-        if array.size == 0:
-            raise InputError("y holds no rows; give one target value for each row")
-        # NumPy turns a missing value in a list of strings into the string "nan": check first.
-        is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
-        refuse_missing(np.asarray(y, dtype=object) if is_text else array)
-        if array.dtype.kind == "O":
-            array = numbers_of(array)
+        array = _vector(y)
         found = Task(task, "it was given")
         if task == "auto":
             found = task_of(array, needs_classes)
@@ -181,6 +170,21 @@ class Target:
         if self.given is not None:
             self.given.update(digest)
         return digest.hexdigest()[:16]
+
+
+def _vector(y: Any) -> npt.NDArray[Any]:
+    """Return a target as an array with one value per row, none of them missing."""
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array.ravel()
+    if array.ndim != 1:
+        raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
+    if array.size == 0:
+        raise InputError("y holds no rows; give one target value for each row")
+    # NumPy turns a missing value in a list of strings into the string "nan": check first.
+    is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
+    refuse_missing(np.asarray(y, dtype=object) if is_text else array)
+    return numbers_of(array) if array.dtype.kind == "O" else array
 
 
 def is_categorical(y: Any) -> bool:
