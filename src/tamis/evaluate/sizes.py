@@ -244,7 +244,7 @@ def size_path(
             f"the ranking has {len(ranked[0])} features, fewer than every size; give smaller sizes"
         )
     folds = check_cv(cv, y, classifier=classes)
-    scores = []
+    scores: list[list[float]] = []
     for train, test in folds.split(X, y):
         order = _ranked(selector, _rows(X, train), _rows(y, train))[0]
         scores.append([])
@@ -252,7 +252,7 @@ def size_path(
             columns = order[:size]  # all of them, if fewer are ranked
             fitted = clone(estimator).fit(_cells(X, train, columns), _rows(y, train))
             scores[-1].append(scorer(fitted, _cells(X, test, columns), _rows(y, test)))
-    return SizePath(tried, np.array(scores, dtype=float), ranked[1], scoring)
+    return SizePath(tried, np.array(scores, dtype=np.float64), ranked[1], scoring)
 
 
 def _ranked(selector: Any, X: Any, y: Any) -> tuple[npt.NDArray[np.int64], list[str]]:

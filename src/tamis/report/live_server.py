@@ -21,7 +21,9 @@ from urllib.parse import urlsplit
 
 from tamis.report.html_page import as_html
 from tamis.report.page import Page
-from tamis.sources.base import Progress
+
+#: Called with the name of a stage, how far it is, and where it ends, if that is known.
+Progress = Callable[[str, int, int | None], None]
 
 #: Seconds between two pages; making one must not take a noticeable share of the run.
 EVERY = 1.0
