@@ -66,7 +66,7 @@ def test_a_long_name_is_cut():
 
 def test_a_run_shows_counts_the_strongest_kept_features_and_the_notes():
     run = a_run(400, measure="mutual_information", bound="max")
-    run.source["task"] = "classification"
+    run.source["weights"] = "a <column>"
     words, counts = read(run), run.log.counts()
     assert words.startswith(f"saola kept {counts['kept']} of 400 features on 300 rows of memory")
     for word, n in counts.items():
@@ -75,7 +75,8 @@ def test_a_run_shows_counts_the_strongest_kept_features_and_the_notes():
     assert f"{strongest['name']} {strongest['relevance']:.4g}" in words
     assert f"and {counts['kept'] - 10} more kept" in words
     assert "The measure is MutualInformation" in words
-    assert "task: classification" in words
+    assert "The task is classification" in words
+    assert "weights: a <column>" in words
     assert len(run._repr_html_()) < 10_000
 
 

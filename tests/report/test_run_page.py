@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sample_pages import a_run, an_odd_run
 from sklearn.datasets import load_iris
@@ -73,13 +74,27 @@ def test_notes_about_the_data_are_shown_whatever_they_are():
     }  # fmt: skip
     page = page_of_run(run)
     remarks = section(page, "At a glance").remarks
-    assert "task: classification, because 2 values repeat" in remarks
+    assert "The task is classification, because 2 values repeat." in remarks
     assert "3 columns of dates were left out: <b>, c and d" in remarks
     assert "delimiter: ;" in remarks
     assert 'list: ["a", 1]' in remarks
     assert not any(remark.startswith(("empty", "n_rows", "fingerprint")) for remark in remarks)
     assert "<b>" not in as_html(page).partition("<main")[2]
-    assert "| note | task: classification, because 2 values repeat |" in as_markdown(page)
+    assert "| note | The task is classification, because 2 values repeat. |" in as_markdown(page)
+
+
+@pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_dates_that_were_left_out_and_gaps_are_on_the_page(tmp_path, form):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    frame = pd.DataFrame({
+        "seen": pd.date_range("2024-01-01", periods=90), "age": rng.normal(size=90) + y, "sick": y,
+    })  # fmt: skip
+    path = tmp_path / f"t.{form}"
+    frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+    run = tamis.select(tamis.open(path, target="sick"), "sieve")
+    assert "Dates were left out: seen." in section(page_of_run(run), "At a glance").remarks
 
 
 def test_no_bar_is_drawn_on_a_bent_scale():

@@ -306,6 +306,8 @@ def run_facts(run: Run, out: str) -> dict[str, Any]:
 
 def summary(run: Run, out: str) -> list[str]:
     """Return the lines that are printed at the end."""
+    from tamis.engine.runs import missing_words
+
     counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
     lines = [
@@ -319,17 +321,8 @@ def summary(run: Run, out: str) -> list[str]:
         lines.append(f"weights: {source['weights']}")
     if source.get("encode"):
         lines.append(f"encode: {source['encode']}")
-    missing = source.get("missing", {"policy": "error"})
-    if missing["policy"] != "error":
-        owner = "its" if missing["gaps"] == 1 else "their"
-        became = {
-            "auto": f"a bin of {owner} own, unless there are few", "delete": "left out of each "
-            "comparison", "category": f"a category of {owner} own",
-        }  # fmt: skip
-        lines.append(
-            f"missing: {counted(missing['gaps'], 'value')} in "
-            f"{counted(missing['columns'], 'column')}, {became[missing['policy']]}"
-        )
+    if words := missing_words(source):
+        lines.append(f"missing: {words}")
     if run.log.stopped:
         lines.append(f"the selection {run.log.stopped}")
     wrote, ask = Path(out), f"ask about any feature with: tamis why {shlex.quote(out)} FEATURE"

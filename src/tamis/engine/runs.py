@@ -42,7 +42,7 @@ RUN_FIELDS = (
 #: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
 PLACED = {
     "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
-    "missing", "encoded", "name",
+    "missing", "encoded", "name", "task",
 }  # fmt: skip
 #: Columns of selected.csv.
 SELECTED = ("feature", "name", "relevance", "arrival")
@@ -169,8 +169,11 @@ class Run:
         """How the data was taken: the target, the measure, and any note about the data."""
         target = f"The target holds {self.source['target']}"
         notes = [target if target.endswith("...") else f"{target}."]
-        if self.measure:
-            notes.append(f"The measure is {self.measure}{_because(self.measure_reason)}.")
+        notes += [f"The {name} is {choice}." for name, choice in self.choices.items()]
+        if words := missing_words(self.source):
+            notes.append(f"Missing: {words}.")
+        if dates := self.source.get("details", {}).get("dates_left_out"):
+            notes.append(f"Dates were left out: {', '.join(dates)}.")
         if self.log.stopped:
             notes.append(f"It {self.log.stopped}.")
         for key, value in self.source.items():
@@ -216,6 +219,20 @@ class Run:
 
 def _because(reason: Any) -> str:
     return f", because {reason}" if reason else ""
+
+
+def missing_words(source: dict[str, Any]) -> str:
+    """Return how many values are missing, and what became of them; empty if none may be."""
+    missing = source.get("missing", {"policy": "error"})
+    if missing["policy"] == "error" or (missing["policy"] == "auto" and not missing["gaps"]):
+        return ""
+    owner = "its" if missing["gaps"] == 1 else "their"
+    became = {
+        "auto": f"a bin of {owner} own, unless there are few",
+        "delete": "left out of each comparison", "category": f"a category of {owner} own",
+    }[missing["policy"]]  # fmt: skip
+    values, columns = counted(missing["gaps"], "value"), counted(missing["columns"], "column")
+    return f"{values} in {columns}, {became}"
 
 
 def encoded_how(source: dict[str, Any]) -> dict[str, str]:

@@ -82,11 +82,13 @@ class TableSource(ColumnSource, RowSource):
 
     def _without_dates(self, features: list[str]) -> list[str]:
         """Return the features that are not dates, unless dates are taken as numbers."""
+        self._dates: list[str] = []
         types, roles = self._file.schema, self._roles
         found = [n for n in features if is_date(types.field(n).type) and n not in roles.categorical]
         if not found or roles.dates == "number":
             return features
         left = [name for name in features if name not in set(found)]
+        self._dates = found
         if not left:
             raise SourceError(
                 f"{self.path} has only dates ({columns.listed(found)}) besides the target; take "
@@ -180,7 +182,8 @@ class TableSource(ColumnSource, RowSource):
     def details(self) -> dict[str, Any]:
         """Return additional details for `tamis info`."""
         details = self._file.details | {"columns_of_words": int(self._is_words.sum())}
-        return details | self._roles.passed_over(self._row_labels)
+        left = {"dates_left_out": self._dates} if self._dates else {}
+        return details | self._roles.passed_over(self._row_labels) | left
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of the roles of its columns."""

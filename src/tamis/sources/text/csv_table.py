@@ -248,7 +248,8 @@ class CsvRows(RowSource):
             "bytes": file.size, "compression": file.compression, "delimiter": dialect.delimiter,
             "decimal": dialect.decimal,
         }  # fmt: skip
-        return details | {"columns_of_words": len(self._words)} | passed_over
+        left = {"dates_left_out": self._dates} if self._dates else {}
+        return details | {"columns_of_words": len(self._words)} | passed_over | left
 
     def identity(self) -> dict[str, Any]:
         """Return what identifies the data; a decimal comma is recorded for later files."""
