@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from types import SimpleNamespace
 
@@ -282,3 +283,24 @@ def test_an_unknown_feature_is_reported_before_any_is_withdrawn(tamis, week):
     assert json.loads(tamis("status", "run", "--json").out)["commits"] == 1
     assert tamis("drop", "run", "good").out == "good was withdrawn\n"
     assert tamis("drop", "run", "good").one_sentence() == "good was withdrawn before"
+
+
+def test_tables_that_lack_rows_are_fed_if_that_is_said(tamis, week):
+    how = ("--target", "y", "--key", "id", "--missing", "category", "--encode", "equal-width")
+    assert tamis("select", "monday.parquet", *how, "--out", "run").code == 0
+    table = pd.read_parquet("tuesday.parquet")
+    table.iloc[5:].to_parquet("short.parquet", index=False)
+    sentence = tamis("feed", "run", "short.parquet").one_sentence()
+    assert "--missing-rows gaps" in sentence
+    done = tamis("feed", "run", "short.parquet", "--missing-rows", "gaps")
+    assert done.code == 0, done
+    assert "; it lacks 5 rows, whose values are missing" in done.out
+    (week / "in").mkdir()
+    table = pd.read_parquet("wednesday.parquet")
+    table.iloc[1:].to_parquet("in/short.parquet", index=False)
+    assert tamis("watch", "run", "in", "--once", "--settle", "0").code == 1
+    os.utime("in/short.parquet")
+    options = ("--once", "--settle", "0", "--missing-rows", "gaps")
+    done = tamis("watch", "run", "in", *options)
+    assert done.code == 0, done
+    assert "; it lacks 1 row, whose values are missing" in done.out

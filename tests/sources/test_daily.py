@@ -108,7 +108,8 @@ def test_mismatched_data_gives_one_sentence(tmp_path):
     )
     pq.write_table(pq.read_table(spoil(folder, 4, who=keys)).slice(1), path)
     assert error_of() == (
-        f"{path} has no row with who 'c00', which {first} has; give every file the same rows"
+        f"{path} has no row with who 'c00', which {first} has; give every file the same rows, or "
+        "take their values as missing with --missing-rows gaps (missing_rows='gaps')"
     )
     path = spoil(folder, 3, who=["c01", *keys[1:]])
     assert error_of() == f"{path} has two rows with who 'c01'; give each key one row"

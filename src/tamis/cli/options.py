@@ -118,6 +118,11 @@ source_options = _as_one(
         for name, (metavar, help) in _READING.items()
     ),
     click.Option(
+        ["--missing-rows"], type=Choice(["error", "gaps"]),
+        help="If a table of a folder, or one that is fed, lacks some rows by its key: refuse it "
+        "(the default), or take their values as missing.",
+    ),
+    click.Option(
         ["--transpose"], is_flag=True, default=None,
         help="Lines of the table are features and columns are samples, as in most tables of genes; "
         "the first column names the features.",

@@ -52,6 +52,8 @@ class Fed:
         Fed columns that are kept now, and older ones that they displaced.
     again : bool
         Whether exactly the same unnamed data had been fed before, so that nothing was taken.
+    missing_rows : int
+        Rows of the selection that the data lacks; their values count as missing.
     stopped : str
         Where and why a stopping rule ended the selection; "" if it did not.
     """
@@ -63,6 +65,7 @@ class Fed:
     kept: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
     again: bool = False
+    missing_rows: int = 0
     stopped: str = ""
 
     def __str__(self) -> str:
@@ -78,6 +81,8 @@ class Fed:
         if self.skipped:
             verb = "was" if self.skipped == 1 else "were"
             text += f"; {self.skipped:,} {verb} fed before and {verb} skipped"
+        if self.missing_rows:
+            text += f"; it lacks {counted(self.missing_rows, 'row')}, whose values are missing"
         if self.stopped:
             text += f"; the selection {self.stopped}"
         return text
@@ -100,8 +105,9 @@ class Feeding:
     facts: dict[str, Any]
     allow_target: bool = False
     groups: Any = None
+    missing_rows: str = "error"
 
-    #: For each of our rows, the position in the source, if the order differs.
+    #: For each of our rows, the position in the source, if the order differs; -1 if it lacks it.
     indices: Indices | None = field(default=None, init=False)
     #: The group of each column, if groups were given.
     labels: Labels | None = field(default=None, init=False)
@@ -157,7 +163,9 @@ class Feeding:
                     "selection goes by it; add that column"
                 )
             theirs = as_keys(keys, source.n_rows, self.name)
-            self.indices = aligned(state.keys, theirs, self.name)
+            gaps = self.missing_rows == "gaps"
+            self.indices = aligned(state.keys, theirs, self.name, gaps=gaps)
+            self._note_missing_rows()
         elif source.n_rows != ours.n_rows:
             raise InputError(
                 f"{self.name} has {source.n_rows} rows but the selection has {ours.n_rows}; feed "
@@ -165,13 +173,32 @@ class Feeding:
             )
         labels = source.target()
         if labels is not None:
-            labels = labels if self.indices is None else labels[self.indices]
-            if Target.of(labels, ours.task).fingerprint != ours.fingerprint:
+            if self.fed.missing_rows:
+                assert self.indices is not None
+                there = self.indices >= 0
+                same = same_labels(state.labels[there], labels[self.indices[there]])
+            else:
+                labels = labels if self.indices is None else labels[self.indices]
+                same = Target.of(labels, ours.task).fingerprint == ours.fingerprint
+            if not same:
                 raise InputError(
                     f"{self.name} brings a target that is not the one of the selection: other "
                     "rows, or the same in another order; feed columns of the same rows, in the "
                     "same order"
                 )
+
+    def _note_missing_rows(self) -> None:
+        """Count the rows that the source lacks; refuse them if the selection allows no gaps."""
+        if self.indices is None:
+            return
+        self.fed.missing_rows = lacking = int(np.count_nonzero(self.indices < 0))
+        encoded = self.state.encoded
+        if lacking and (encoded is None or encoded.encoding.missing.policy == "error"):
+            raise InputError(
+                f"{self.name} lacks {counted(lacking, 'row')} of the selection, which would be "
+                "missing values, and the selection was made without them; make it with --missing "
+                "category or delete (missing=)"
+            )
 
     def _blocks(self, progress: Progress = silent) -> Iterator[ColumnBlock]:
         """Yield the blocks of the source with our rows."""
@@ -326,7 +353,8 @@ class Feeding:
         return {
             "action": "feed", "source": self.name, "fingerprint": self.fingerprint,
             "columns": columns, "done": done, "taken": self.fed.taken,
-            "skipped": self.fed.skipped, "replaced": len(self.fed.replaced), **file,
+            "skipped": self.fed.skipped, "replaced": len(self.fed.replaced),
+            "missing_rows": self.fed.missing_rows, **file,
         }  # fmt: skip
 
 
@@ -338,27 +366,42 @@ def _marks(block: ColumnBlock, hashes: Hashes) -> Hashes:
 # --- rows --------------------------------------------------------------------------------
 
 
-def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Indices | None:
+def same_labels(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+    """Return whether two targets are equal, as numbers or as text."""
+    if ours.dtype.kind in "biuf" and theirs.dtype.kind in "biuf":
+        return bool(np.array_equal(ours.astype(np.float64), theirs.astype(np.float64)))
+    return bool(np.array_equal(ours.astype(str), theirs.astype(str)))
+
+
+def aligned(
+    ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str, *, gaps: bool = False
+) -> Indices | None:
     """Return the position in their keys of each of our rows; None if the order is the same.
 
-    Keys are unique. A missing or unknown key raises a one-sentence error.
+    Keys are unique. A missing or unknown key raises a one-sentence error; with `gaps`, the position
+    of a missing one is -1.
     """
     if ours.dtype.kind != theirs.dtype.kind:
         ours, theirs = ours.astype(str), theirs.astype(str)
     if np.array_equal(ours, theirs):
         return None
-    lacking = ours[~np.isin(ours, theirs)]
-    if len(lacking):
+    there = np.isin(ours, theirs)
+    if not there.all() and not gaps:
+        lacking = ours[~there]
+        others = f" and {counted(len(lacking) - 1, 'other')}" if len(lacking) > 1 else ""
         raise InputError(
-            f"{where} has no row with the key {lacking[0].item()!r}, which is in the selection; "
-            "give all of its rows"
+            f"{where} has no row with the key {lacking[0].item()!r}{others}, which "
+            f"{'are' if others else 'is'} in the selection; give all of its rows, or take their "
+            "values as missing with --missing-rows gaps (missing_rows='gaps')"
         )
-    if len(theirs) > len(ours):
+    if len(theirs) > np.count_nonzero(there):
         unknown = np.sort(theirs[~np.isin(theirs, ours)])[0]
         raise InputError(
             f"{where} has a row with the key {unknown.item()!r}, which is not in the selection; "
             "leave it out"
         )
     order = np.argsort(theirs, kind="stable")
-    indices: Indices = order[np.searchsorted(theirs[order], ours)]
+    at = np.searchsorted(theirs[order], ours)
+    indices: Indices = order[np.minimum(at, len(order) - 1)] if len(order) else at
+    indices[~there] = -1
     return indices

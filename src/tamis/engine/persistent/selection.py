@@ -19,6 +19,7 @@ from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.notebook import card, html_table
+from tamis.core.params import OneOf, check
 from tamis.core.sentences import counted
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
@@ -36,11 +37,12 @@ from tamis.engine.persistent.selection_state import (
 from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
 from tamis.engine.runs import Run
 from tamis.engine.selecting import adjustments_of, describe_run
-from tamis.sources import Source, open_source, read_like
+from tamis.sources import Source, format_of, open_source, read_like
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.aside import covariates_of
 from tamis.sources.axis import temporary_columns
-from tamis.sources.base import Progress, silent
+from tamis.sources.base import Progress, as_path, silent
+from tamis.sources.tables.daily import MISSING_ROWS
 
 #: Raised where a folder cannot be written.
 UNWRITTEN = (OSError, pa.ArrowException, sqlite3.Error)
@@ -193,6 +195,7 @@ class Selection:
         groups: Any = None,
         replace: bool = False,
         allow_target: bool = False,
+        missing_rows: str = "error",
         width: int | None = None,
         wait: bool = True,
         progress: Progress = silent,
@@ -218,6 +221,9 @@ class Selection:
             withdrawn.
         allow_target : bool, default=False
             Accept a column that equals the target in every row; otherwise that is an error.
+        missing_rows : {"error", "gaps"}, default="error"
+            What if the columns lack rows, by their keys: an error, or their values are missing, and
+            are treated as the selection treats missing values.
         width : int, optional
             Columns in a block. A prefetch: it cannot change the answer.
         wait : bool, default=True
@@ -229,9 +235,13 @@ class Selection:
         **reading
             How a file is read: ``format=``, ``ignore=`` and so on, as in ``tamis.open``.
         """
+        check("feed", "missing_rows", missing_rows, OneOf(MISSING_ROWS))
         facts = dict(facts or {}) if keys is None else {**(facts or {}), "keys": keys}
         before = self._state.head["run"]["source"].get("details") or {}
         reading = read_like(columns, before.get("decimal"), reading)
+        is_path = isinstance(columns, str | os.PathLike) and missing_rows != "error"
+        if is_path and (reading.get("format") or format_of(as_path(columns))) == "daily":
+            reading = {**reading, "missing_rows": missing_rows}
         source, name = source_of(columns, names, self._state.key, facts, reading)
         with self._writing(wait, say) as state, temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
@@ -242,8 +252,9 @@ class Selection:
                     f"resume {shlex.quote(os.fspath(self.folder))}"
                 )
             feeding = Feeding(
-                state, by_columns, name, replace, width, progress, facts, allow_target, groups
-            )
+                state, by_columns, name, replace, width, progress, facts, allow_target, groups,
+                missing_rows,
+            )  # fmt: skip
             fed = feeding()
             state.export()
         return fed

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
-from tamis.core.errors import SourceError
+from tamis.core.blocks import ColumnBlock, with_rows
+from tamis.core.errors import SourceError, warn
 from tamis.core.names import Names
-from tamis.core.params import Number, check
+from tamis.core.params import Number, OneOf, check
+from tamis.core.sentences import counted
 from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path, short_hash
 from tamis.sources.tables.table import TableSource
 from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
@@ -22,6 +23,10 @@ from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
     ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,
 }  # fmt: skip
+
+
+#: What if a table lacks some of the rows.
+MISSING_ROWS = ("error", "gaps")
 
 
 class DailySource(ColumnSource):
@@ -44,6 +49,8 @@ class DailySource(ColumnSource):
         The column that identifies the rows, in every file.
     ignore, categorical
         Names of columns that are not features, and of those whose numbers are categories.
+    missing_rows : {"error", "gaps"}, default="error"
+        What if a file lacks some rows of the first: an error, or their values are missing.
     """
 
     format: ClassVar[str] = "daily"
@@ -62,8 +69,11 @@ class DailySource(ColumnSource):
         key: str | None = None,
         ignore: str | Iterable[str] = (),
         categorical: str | Iterable[str] = (),
+        missing_rows: str = "error",
     ) -> None:
         check("DailySource", "memory", memory, Number(1, integer=True))
+        check("DailySource", "missing_rows", missing_rows, OneOf(MISSING_ROWS))
+        self._gaps = missing_rows == "gaps"
         self.path, self.memory, self.work = as_path(path), memory, work
         if key is None:
             raise SourceError(
@@ -77,7 +87,21 @@ class DailySource(ColumnSource):
         self._keys = _keys(self._parts[0]._file, key)
         self.n_rows = len(self._keys)
         self.n_columns = sum(part.n_columns for part in self._parts)
-        self._in_order = [self._order(part) is None for part in self._parts]
+        orders = [self._order(part) for part in self._parts]
+        self._in_order = [order is None for order in orders]
+        #: Rows that a file lacks, by its name.
+        self._lacking = {
+            part.label: int(np.count_nonzero(order < 0))
+            for part, order in zip(self._parts, orders, strict=True)
+            if order is not None and np.any(order < 0)
+        }
+        if self._lacking:
+            most = max(self._lacking, key=self._lacking.__getitem__)
+            files = counted(len(self._lacking), "file lacks", "files lack")
+            warn(
+                f"{self.path}: {files} rows, which count as missing values (at most "
+                f"{self._lacking[most]:,} of {self.n_rows:,}, in {most})"
+            )
         self._y: npt.NDArray[Any] | None = None
 
     def names(self) -> Names:
@@ -110,7 +134,8 @@ class DailySource(ColumnSource):
             if here:
                 table = part._file.read(here)
                 order = None if in_order else self._order(part)
-                table = table if order is None else table.take(pa.array(order))
+                if order is not None:
+                    table = table.take(pa.array(order, mask=order < 0))
                 found |= {name: table.column(name) for name in here}
         yield from pa.table({name: found[name] for name in names}).to_batches(1 << 16)
 
@@ -122,6 +147,12 @@ class DailySource(ColumnSource):
                 if y is None:
                     continue
                 order = None if in_order else self._order(part)
+                if order is not None and np.any(order < 0):
+                    raise SourceError(
+                        f"{part.path} lacks {counted(self._lacking[part.label], 'row')}, and it "
+                        f"holds the target {self._roles.target!r}, which must not be missing; give "
+                        "it every row"
+                    )
                 y = y if order is None else y[order]
                 if self._y is not None and not np.array_equal(self._y, y):
                     raise SourceError(
@@ -139,17 +170,17 @@ class DailySource(ColumnSource):
             if lo < hi:
                 order = None if in_order else self._order(part)
                 for block in part.columns(wanted.width, lo, hi):
-                    values = np.asarray(block.values)
-                    values = values if order is None else np.asfortranarray(values[order])
+                    block = block if order is None else with_rows(block, order)
                     first = before + block.first
-                    yield replace(block, first=first, values=values, group=part.label)
+                    yield replace(block, first=first, group=part.label)
                     wanted.progress("reading columns", first + block.width, self.n_columns)
             before += part.n_columns
 
     def details(self) -> dict[str, Any]:
         """Return additional details for `tamis info`."""
         first, last = self._parts[0].label, self._parts[-1].label
-        return {"files": len(self._parts), "first": first, "last": last}
+        lacking = {"rows_missing": self._lacking} if self._lacking else {}
+        return {"files": len(self._parts), "first": first, "last": last, **lacking}
 
     def fingerprint(self) -> str:
         """Return a short hash of every file and of the roles of columns."""
@@ -205,13 +236,15 @@ class DailySource(ColumnSource):
                 "every file the same rows"
             )
         indices = pc.index_in(self._keys, value_set=keys)
-        if indices.null_count:
+        if indices.null_count and not self._gaps:
             lacking = self._keys.filter(pc.is_null(indices))[0].as_py()
             raise SourceError(
                 f"{part.path} has no row with {self._key} {lacking!r}, which {first} has; give "
-                "every file the same rows"
+                "every file the same rows, or take their values as missing with --missing-rows "
+                "gaps (missing_rows='gaps')"
             )
-        order: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        found = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False)
+        order: npt.NDArray[np.int64] = found.astype(np.int64)
         return order
 
 
