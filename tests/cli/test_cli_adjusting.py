@@ -45,3 +45,15 @@ def test_wrong_columns_are_reported(tamis, patients, tmp_path):
     assert sentence.startswith("sample_weight is -")
     sentence = tamis(*arguments, "--weights", "w", "--method", "lars").one_sentence()
     assert sentence.startswith("LARS cannot use sample weights")
+
+
+@pytest.mark.parametrize("how", [(), ("--checkpoint",)])
+def test_features_that_must_stay(tamis, patients, tmp_path, how):
+    out = tmp_path / "run"
+    arguments = ("select", patients, "--target", "sick", "--ignore", "sex", "--out", out, *how)
+    done = tamis(*arguments, "--keep", "w", "--keep", "by_age")
+    assert done.code == 0
+    assert tamis("why", out, "w").out == "w is kept: you asked for it\n"
+    assert tamis("why", out, "by_age").out == "by_age is kept: you asked for it\n"
+    sentence = tamis(*arguments, "--force", "--keep", "wage").one_sentence()
+    assert "has no column 'wage', which keep names" in sentence

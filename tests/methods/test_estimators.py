@@ -42,7 +42,7 @@ MEASURED = {"measure_"}
 BATCH = {"rank", "select"}
 #: What a few methods found out besides.
 OWN = {
-    "GroupSAOLA": {"groups_", "set_fit_request"}, "AlphaInvesting": {"wealth_"},
+    "GroupSAOLA": {"groups_"}, "AlphaInvesting": {"wealth_"},
     "Grafting": {"coef_", "intercept_"}, "OFSA3M": {"dependency_"}, "OFSDensity": {"dependency_"},
     "CFS": {"merit_"}, "Consistency": {"rate_"}, "L1SVM": {"C_", "n_iter_"}, "FGM": {"cuts_"},
     "GDM": {"cuts_", "groups_"}, "NaiveBoosting": {"rounds_"}, "Sieve": {"worth_"},
@@ -148,8 +148,7 @@ def test_fit_and_select_read_the_data_the_same_way() -> None:
     assert tamis.select(X, tamis.SAOLA(**how), y, encode=tamis.encode.MDLP()).kept_names
     with pytest.raises(ParameterError, match="task='rank' is not one of 'auto', 'classification'"):
         tamis.SAOLA(task="rank").fit(X, y)
-    with pytest.raises(ParameterError, match=r"keep=\['x1'\] is not supported yet"):
-        tamis.SAOLA(keep=["x1"]).fit(X, y)
+    assert 1 in tamis.SAOLA(keep=["x1"], **how).fit(X, y).kept_
 
 
 def test_the_task_decides_what_the_target_is() -> None:

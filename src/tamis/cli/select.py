@@ -98,6 +98,10 @@ def _method_name(value: str) -> str:
     "May be repeated: the first that holds.",
 )  # fmt: skip
 @click.option(
+    "--keep", multiple=True, metavar="COLUMN",
+    help="A feature that must stay; the others are judged beside it. May be repeated.",
+)  # fmt: skip
+@click.option(
     "--weights", metavar="COLUMN", help="The column that holds the weight of each row."
 )  # fmt: skip
 @click.option(
@@ -281,6 +285,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     about["task"] = options.task
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
+    about["keep"] = list(options.keep) or None
     return found.kind(**found.params).to_selector(), about
 
 

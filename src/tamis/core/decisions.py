@@ -208,6 +208,22 @@ class DecisionLog:
         if self._replaced is not None:
             self._replaced.setdefault(feature, int(self._reason.view[feature]))
 
+    def renumbered(self, positions: npt.NDArray[np.int64]) -> DecisionLog:
+        """Return the log with feature j as number positions[j], and its name with it."""
+        old, every = np.argsort(positions), len(self)
+        names = NameBook(self.names.prefix, self.names.base)
+        log = DecisionLog(self.reasons, names, self.template_fields)
+        called = Names.of([self.names[j] for j in old.tolist()])
+        levels, values = self._levels.between(0, every), self._values.between(0, every)
+        log.append_bulk(self._relevance.view[old], levels[old], self._reason.view[old], called)
+        log.append_values(0, values[old])
+        events = self._events.view.copy()
+        events["feature"], events["at"] = positions[events["feature"]], positions[events["at"]]
+        log._events.extend(events)
+        log._because.extend(positions[self._because.view])
+        log._evidence = self._evidence
+        return log
+
     # --- reading ---------------------------------------------------------------------------
 
     def __len__(self) -> int:

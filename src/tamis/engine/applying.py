@@ -24,6 +24,7 @@ from tamis.core.names import Names
 from tamis.core.sentences import counted, join
 from tamis.engine.runs import Run
 from tamis.sources import format_of, open_source
+from tamis.sources.aside import original_positions
 from tamis.sources.axis import to_rows, write_rows, write_store
 from tamis.sources.base import (
     ColumnRange,
@@ -182,7 +183,10 @@ def _taken(run: Run, source: Source, kept: list[int], names: list[str]) -> npt.N
         blocks = [block.names for block in source.columns()]
         known = None if not blocks or None in blocks else Names.joined([b for b in blocks if b])
     if known is None:
-        if not run.log.names.numbered:
+        arranged = run.source.get("arranged")
+        if arranged is not None:
+            kept = original_positions(arranged, kept)
+        elif not run.log.names.numbered:
             raise InputError(
                 f"{source.label} has columns without names, and the run selected by name; give "
                 "data with the same names"

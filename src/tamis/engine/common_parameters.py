@@ -17,6 +17,12 @@ from tamis.encode import Encoder, Missing, resolve
 from tamis.engine.stopping import Stop
 from tamis.methods.selector import ColumnSelector
 
+#: Why features to keep cannot be named before the first column.
+KEEP_LATER = (
+    "keep= puts features first, so it needs all columns: use it with tamis.select or fit, and feed "
+    "more columns afterwards"
+)
+
 
 class CommonParameters(DeclaredParameters):
     """How the target, the columns and their missing values are read, for any method.
@@ -35,7 +41,9 @@ class CommonParameters(DeclaredParameters):
         leaves them out of each comparison (pairwise deletion): correlations are then those of the
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
-        Features that must stay; the others are judged beside them.
+        Features that must stay. They come first, whatever their position, and are never dropped;
+        the others are judged beside them: what one of them makes redundant is dropped, unless it
+        is the better predictor.
     stop : dict or str, optional
         End the selection before the last column, at the first of these: ``{"features": 20}``, so
         many are kept; ``{"idle": 10_000}``, none of the last so many was kept; ``{"accuracy":
@@ -56,8 +64,6 @@ class CommonParameters(DeclaredParameters):
         resolve(self.encode)
         Missing.of(self.missing)
         Stop.of(self.stop)
-        if self.keep is not None:
-            raise ParameterError(f"keep={self.keep!r} is not supported yet; leave it out")
 
     @classmethod
     def of(cls, method: Any, given: CommonParameters | None = None) -> CommonParameters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,28 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError
 from tamis.core.sentences import counted, join
 from tamis.sources.arrays.in_memory import is_frame
+from tamis.sources.aside import original_positions
 
 #: The most names in a sentence.
 LISTED = 10
 
 
-def kept_columns(log: DecisionLog, X: Any) -> Any:
+def kept_columns(log: DecisionLog, X: Any, arranged: Mapping[str, Any] | None = None) -> Any:
     """Return the kept columns of a data frame, an Arrow table, an array or a sparse matrix.
 
     A table is matched by name. One without the names, and an array, must have every column of the
-    run, in their order.
+    run, in their order. `arranged` says how the run took the columns in another order, if it did.
     """
     kept = log.replay()
     names = [log.names[feature] for feature in kept]
     if not is_frame(X):
         wide = X if hasattr(X, "shape") else np.asarray(X)
-        _check_width(log, wide.shape[1] if len(wide.shape) == 2 else 1)
+        width = wide.shape[1] if len(wide.shape) == 2 else 1
+        if arranged is None:
+            _check_width(len(log), width)
+        else:
+            _check_width(len(log) + len(arranged["aside"]), width)
+            kept = original_positions(arranged, kept)
         wide = wide.tocsr() if getattr(wide, "format", "") in ("coo", "dia", "bsr") else wide
         return wide[:, kept]
     import narwhals as nw
@@ -37,7 +44,7 @@ def kept_columns(log: DecisionLog, X: Any) -> Any:
         where = {name: i for i, name in enumerate(there)}
         kept = [where[name] for name in names]
     elif log.names.numbered:
-        _check_width(log, len(there))
+        _check_width(len(log), len(there))
     else:
         more = [f"{len(lacking) - LISTED:,} more"] if len(lacking) > LISTED else []
         raise InputError(
@@ -47,9 +54,9 @@ def kept_columns(log: DecisionLog, X: Any) -> Any:
     return table.select(nw.nth(*kept)).to_native() if kept else table.select([]).to_native()
 
 
-def _check_width(log: DecisionLog, width: int) -> None:
-    if width != len(log):
+def _check_width(expected: int, width: int) -> None:
+    if width != expected:
         raise InputError(
-            f"the run selected from {counted(len(log), 'column')} and X has {width:,}; give the "
+            f"the run selected from {counted(expected, 'column')} and X has {width:,}; give the "
             "same columns in the same order, or a table with their names"
         )

@@ -145,7 +145,7 @@ class Run:
         """
         from tamis.engine.kept_columns import kept_columns  # which knows tables
 
-        return kept_columns(self.log, X)
+        return kept_columns(self.log, X, self.source.get("arranged"))
 
     def apply(self, data: Any, out: str | os.PathLike[str], **options: Any) -> Any:
         """Write the kept columns of data to a file or a store, as ``tamis apply`` does.

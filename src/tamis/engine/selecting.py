@@ -29,7 +29,7 @@ from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.sources import open_source
-from tamis.sources.aside import set_aside
+from tamis.sources.aside import arranged
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
     ColumnSource,
@@ -89,7 +89,9 @@ def select(
         leaves them out of each comparison (pairwise deletion): correlations are then those of the
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
-        Features that must stay; the others are judged beside them.
+        Features that must stay. They come first, whatever their position, and are never dropped;
+        the others are judged beside them: what one of them makes redundant is dropped, unless it
+        is the better predictor.
     given : names of columns, data frame or array, optional
         Covariates to adjust for, such as age, sex or principal components: columns of the data by
         name, which are then not candidates, or a table with one row per row. Correlations become
@@ -165,8 +167,10 @@ def select(
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
         columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))
-        columns, weights, covariates = set_aside(columns, sample_weight, given)
-        target = target.adjusted(weights, covariates)
+        columns_of_data = int(columns.n_columns or 0)
+        found = arranged(columns, sample_weight, given, common.keep)
+        columns, chosen.required = found.columns, found.n_required
+        target = target.adjusted(found.weights, found.covariates)
         if keep_state:
             with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
                 state = new_state(chosen, target, encoding, ending)
@@ -196,6 +200,7 @@ def select(
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
     facts = vars(info) | encoded | row_roles(source) | adjustments_of(target, sample_weight)
+    facts |= found.record(columns_of_data)
     facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state

@@ -27,7 +27,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
 from tamis.core.params import inherit_docs
 from tamis.core.target import Target
-from tamis.engine.common_parameters import CommonParameters
+from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
 from tamis.engine.groups import grouped
 from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
@@ -41,7 +41,7 @@ from tamis.sources.arrays.in_memory import (
     one_column,
     without_row_labels,
 )
-from tamis.sources.aside import covariates_of
+from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import silent
 
 
@@ -166,10 +166,14 @@ class ColumnEstimator(SelectingEstimator):
         self.__dict__.pop("_selector", None)
         labelled = y if is_series(y) else source.target()
         selector, target, reason = self._begin(labelled, sample_weight, given)
-        columns = grouped(source, groups)
+        found = arranged(source, keep=CommonParameters.of(self).keep)
+        selector.required = found.n_required
+        columns = grouped(found.columns, groups)
         if self._encoding is not None:
             columns = EncodedSource(columns, self._encoding, target)
         taken = take_all(selector, columns, target, reason, stop=self._stop)
+        if found.positions is not None:
+            selector.renumber(found.positions.astype(np.int64))
         self._selector, self._stopper = selector, taken.stopper
         return self
 
@@ -261,6 +265,8 @@ class StreamEstimator(ColumnEstimator):
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.pop("_selector", None)
         selector, target, reason = self._begin(y, sample_weight, given)
+        if CommonParameters.of(self).keep is not None:
+            raise ParameterError(KEEP_LATER)
         selector.start(target, name_prefix=name_prefix, name_base=name_base)
         if reason:
             selector.measure_reason = reason
@@ -284,6 +290,11 @@ class StreamEstimator(ColumnEstimator):
         selector = vars(self).get("_selector")
         if selector is None:
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
+        if selector.renumbered:
+            raise InputError(
+                "columns cannot be fed after fit with keep=; use tamis.select(keep=...) and "
+                "Selection.feed"
+            )
         first, labels, stopper = selector.n_features_in_, None, self._stopper
         scorer = Scorer(selector, selector._target, send_blocks=stopper is not None)
         if groups is not None:

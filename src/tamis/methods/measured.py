@@ -76,6 +76,8 @@ class Kept:
     measure: Measure
     features: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     relevance: Floats = field(default_factory=lambda: np.zeros(0))
+    #: The number of the oldest ones, which must stay.
+    required: int = 0
 
     def __len__(self) -> int:
         return len(self.features)
@@ -265,6 +267,7 @@ def walk(
         older_wins |= tied
     elif ties == "newer":
         newer_wins |= tied
+    newer_wins[: kept.required] = False
 
     throws_out = np.flatnonzero(redundant & older_wins)
     end = int(throws_out[0]) if len(throws_out) else len(tied)
@@ -366,6 +369,9 @@ class Measuring(ColumnSelector):
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.cutoff, relevance, constant, survivors)
         survivors = survivors[:found].copy() if self.rule.gated else np.flatnonzero(constant == 0)
+        if block.first < self.required:
+            must_stay = np.arange(min(self.required - block.first, width))
+            survivors = np.union1d(must_stay, survivors)
         if not np.isfinite(level):  # else all share a level that can be reached
             constant[np.isposinf(strength.cutoff)] = UNTESTED
         return ScoredBlock(
@@ -425,7 +431,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
         features: npt.NDArray[np.int64] = self._kept.features.copy()
-        return features
+        return np.sort(features) if self.renumbered else features
+
+    def renumber(self, positions: npt.NDArray[np.int64]) -> None:
+        """Give feature j the number positions[j], once all columns were taken."""
+        super().renumber(positions)
+        self._kept.features = positions[self._kept.features]
 
     def finish(self) -> None:
         """Warn if kept columns are not categories but the given measure is for categories."""
@@ -434,6 +445,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         """Let survivors first..last-1 meet the rule: foreseen drops in bulk, others in turn."""
+        while first < last and scored.features[first] < self.required:
+            self._keep_required(scored.arrival(first))
+            first += 1
         for lo in range(first, last, self.look_ahead):
             hi = min(lo + self.look_ahead, last)
             still_kept, causes = set(), [-1] * (hi - lo)
@@ -452,6 +466,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 recorded = i + 1
                 arrival = scored.arrival(i)
                 decision = self.rule.decide(arrival, self._kept)
+                if self.required and decision.evicts:
+                    leave = tuple(e for e in decision.evicts if e.feature >= self.required)
+                    decision = replace(decision, evicts=leave)
                 self._carry_out(decision, arrival)
                 if decision.evicts:
                     still_kept.intersection_update(self._kept.features.tolist())
@@ -479,6 +496,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         both = earlier.copy()
         both[rest] = now
         return both
+
+    def _keep_required(self, arrival: Arrival) -> None:
+        """Keep a feature that must stay, whatever the rule would decide."""
+        decision = Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
+        self._carry_out(decision, arrival)
+        self._kept.required += 1
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
@@ -531,6 +554,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         pairs = zip(state["features"], state["each"]["relevance"], strict=True)
         for i, (feature, relevance) in enumerate(pairs):
             self._kept.add(Arrival(int(feature), float(relevance), np.nan, ready[i]))
+        self._kept.required = int(np.count_nonzero(state["features"] < self.required))
 
 
 MeasuredRule.machinery = MeasuredStream

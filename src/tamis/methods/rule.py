@@ -19,6 +19,8 @@ when_redundant = partial(Reason, Verdict.REDUNDANT)
 when_evicted = partial(Reason, Verdict.EVICTED)
 when_kept = partial(Reason, Verdict.KEPT)
 
+REQUIRED = when_kept("{name} is kept: you asked for it")
+
 CONSTANT = when_irrelevant("{name} was dropped as irrelevant: it has the same value in every row")
 
 
@@ -72,6 +74,9 @@ class Rule(DeclaredParameters):
 
     #: Whether it can use no other targets than classes.
     only_classes: ClassVar[bool] = False
+
+    #: Whether it can keep features that must stay.
+    keeps: ClassVar[bool] = False
 
     #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}

@@ -23,6 +23,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.auto import named
 from tamis.measures.measure import Measure
+from tamis.methods.rule import REQUIRED
 from tamis.sources.base import ColumnSource
 
 #: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
@@ -73,6 +74,10 @@ class ColumnSelector:
     gaps: tuple[int, int] = (0, 0)
     #: Whether that was decided by the columns that came first.
     _picked_by_auto: bool = False
+    #: The number of the first features, which must stay whatever the rule decides.
+    required: int = 0
+    #: Whether features have other numbers than those in which they arrived (`renumber`).
+    renumbered: bool = False
     #: Turns the measure that "auto" picks into one that handles missing values.
     adapt_measure: Callable[[Measure], Measure] | None = None
 
@@ -102,7 +107,7 @@ class ColumnSelector:
         self.names = NameBook(name_prefix, name_base)
         self.n_features_in_ = 0
         self.log_ = DecisionLog(
-            {**self.common_reasons, **self.rule.reasons()}, self.names,
+            {**self.common_reasons, **self.rule.reasons(), **self._required_reasons()}, self.names,
             {"target": "class" if self._target.is_classes else "target"},
         )  # fmt: skip
         self.rule.begin(self._target)
@@ -112,11 +117,29 @@ class ColumnSelector:
     def fresh(self) -> Self:
         """Return a selector with the same rule and settings that has not started."""
         copy = type(self)(self.rule.clone())
-        copy.adapt_measure = self.adapt_measure
+        copy.adapt_measure, copy.required = self.adapt_measure, self.required
         return copy
 
+    def _required_reasons(self) -> dict[str, Reason]:
+        return {"required": REQUIRED} if self.required else {}
+
+    def _log_required(self, relevance: npt.NDArray[np.float64]) -> None:
+        """Log the features that must stay as kept, given their relevance."""
+        every, nothing = np.arange(self.required), np.full(self.required, np.nan)
+        self.log_.append_many("required", every, relevance, nothing, nothing)
+
+    def renumber(self, positions: npt.NDArray[np.int64]) -> None:
+        """Give feature j the number positions[j], once all columns were taken."""
+        self.log_ = self.log_.renumbered(positions)
+        self.names, self.renumbered = self.log_.names, True
+
     def _refuse_adjustments(self) -> None:
-        """Raise an error for sample weights or covariates that the rule cannot use."""
+        """Raise an error for what the rule cannot use: weights, covariates, features to keep."""
+        if self.required and not self.rule.keeps:
+            raise InputError(
+                f"{self.rule.public_name} cannot keep features on request (keep=); use a method "
+                "such as saola, fast-osfs, fcbf, mrmr or relieff"
+            )
         for what, there in (
             ("sample weights", self._target.weights), ("covariates", self._target.given)
         ):  # fmt: skip
@@ -402,3 +425,8 @@ class BatchSelector(ColumnSelector):
         if not hasattr(self, "ranking_"):
             raise NotStartedError(f"this {self.rule.public_name} has not seen every column yet")
         return np.sort(self.ranking_)
+
+    def renumber(self, positions: npt.NDArray[np.int64]) -> None:
+        """Give feature j the number positions[j], once all columns were taken."""
+        super().renumber(positions)
+        self.ranking_ = positions[self.ranking_]

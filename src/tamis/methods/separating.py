@@ -82,6 +82,8 @@ class Separable(Kept):
         """
         gone = []
         for x in members:
+            if x < self.required:
+                continue
             others = [m for m in members if m != x]
             found = self.separator(x, others, including)
             if found is not None:

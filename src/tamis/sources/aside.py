@@ -1,9 +1,9 @@
-"""Columns that are not candidates: sample weights and covariates, set aside by name."""
+"""Columns with a role: weights and covariates are set aside, features that must stay come first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tamis.sources.tables.table_columns import no_such
 Positions = npt.NDArray[np.intp]
 
 
-class PickedColumns(ColumnWrapper):
+class ArrangedColumns(ColumnWrapper):
     """Some columns of a source, in a given order.
 
     Columns without a name keep the name that they have by their position in the source.
@@ -75,14 +75,44 @@ class PickedColumns(ColumnWrapper):
             wanted.progress("reading columns", at, total)
 
 
-def set_aside(
-    columns: ColumnSource, sample_weight: Any, given: Any
-) -> tuple[ColumnSource, Any, Covariates | None]:
-    """Take the columns that hold weights and covariates out of a source.
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """The candidates, those that must stay first, and what was set aside.
+
+    `positions` are those of the candidates in the data, or None if all come in their order.
+    """
+
+    columns: ColumnSource
+    weights: Any = None
+    covariates: Covariates | None = None
+    n_required: int = 0
+    positions: Positions | None = None
+
+    def record(self, width: int) -> dict[str, Any]:
+        """Return what a run records of the order, given the number of columns of the data."""
+        if self.positions is None:
+            return {}
+        first = self.positions[: self.n_required].tolist()
+        aside = np.setdiff1d(np.arange(width), self.positions).tolist()
+        return {"arranged": {"width": width, "first": first, "aside": aside}}
+
+
+def original_positions(arranged: Mapping[str, Any], features: Sequence[int]) -> list[int]:
+    """Return where features of a run are in the data that it selected from (`Arranged.record`)."""
+    width, first, aside = (arranged[key] for key in ("width", "first", "aside"))
+    order = [*first, *np.delete(np.arange(width), [*first, *aside]).tolist()]
+    return [order[f] if f < len(order) else f + len(aside) for f in features]
+
+
+def arranged(
+    columns: ColumnSource, sample_weight: Any = None, given: Any = None, keep: Any = None
+) -> Arranged:
+    """Set aside the columns that hold weights and covariates, and put those to keep first.
 
     `sample_weight` is the name of a column, or the weights themselves; `given` are names of
-    columns, or a table of covariates. Returns the other columns, the weights and the covariates.
+    columns, or a table of covariates; `keep` are names or numbers of columns.
     """
+    required = required_positions(columns, keep)
     names = names_of(given)
     if names and isinstance(given, list | tuple) and len(names) < len(given):
         raise InputError(f"given={given!r} mixes names of columns with something else")
@@ -101,10 +131,35 @@ def set_aside(
         covariates = Covariates(values, tuple(names), is_text)
     elif given is not None and len(given):
         covariates = covariates_of(given)
-    if len(at):
-        rest = np.delete(np.arange(columns.n_columns or 0), at)
-        columns = PickedColumns(columns, rest)
-    return columns, sample_weight, covariates
+    if both := set(at) & set(required):
+        name = aside[at.index(min(both))]
+        raise InputError(f"the column {name!r} was given twice; a column has one role")
+    if not at and not required:
+        return Arranged(columns, sample_weight, covariates)
+    rest = np.delete(np.arange(columns.n_columns or 0), [*at, *required])
+    positions = np.concatenate([np.array(required, dtype=np.intp), rest])
+    picked = ArrangedColumns(columns, positions)
+    return Arranged(picked, sample_weight, covariates, len(required), positions)
+
+
+def required_positions(columns: ColumnSource, keep: Any) -> list[int]:
+    """Return the positions of columns to keep, given by name or number, in increasing order."""
+    if keep is None:
+        return []
+    chosen = [keep] if isinstance(keep, str | int) else list(np.asarray(keep, object).tolist())
+    names = [name for name in chosen if isinstance(name, str)]
+    found = dict(zip(names, positions_of(columns, names, "keep") if names else [], strict=True))
+    width, at = columns.n_columns or 0, set[int]()
+    for one in chosen:
+        if isinstance(one, str):
+            at.add(found[one])
+        elif isinstance(one, bool) or not isinstance(one, int) or not -width <= one < width:
+            raise InputError(
+                f"keep: {one!r} is neither the name of a column nor a number from 0 to {width - 1}"
+            )
+        else:
+            at.add(one % width)
+    return sorted(at)
 
 
 def names_of(given: Any) -> list[str]:

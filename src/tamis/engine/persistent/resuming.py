@@ -37,7 +37,7 @@ from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.sources import open_source
 from tamis.sources.addresses import from_here
-from tamis.sources.aside import names_of, set_aside
+from tamis.sources.aside import arranged, names_of
 from tamis.sources.axis import to_columns
 from tamis.sources.base import ColumnSource, Progress, silent
 
@@ -54,6 +54,7 @@ def begin(
     task: str = "auto",
     encode: Encoder | str | None = None,
     missing: Missing | str = "auto",
+    keep: Any = None,
     given: Any = None,
     sample_weight: str | None = None,
     groups: GroupTable | None = None,
@@ -78,8 +79,8 @@ def begin(
         How the source was opened.
     task, encode, missing, stop
         As for `tamis.select`.
-    given, sample_weight
-        Names of columns, as for `tamis.select`.
+    keep, given, sample_weight
+        Columns, as for `tamis.select`, the last two by name.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
     rows : ColumnSource, optional
@@ -95,18 +96,24 @@ def begin(
             f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
             "if it is stopped"
         )
-    asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
+    asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, asked)
     target = common.target(chosen, source.target())
     target.refuse_constant()
-    aside = {"sample_weight": sample_weight, "given": None if given is None else names_of(given)}
+    aside: Record = {
+        "sample_weight": sample_weight,
+        "given": None if given is None else names_of(given),
+    }
     if not isinstance(sample_weight, str | None) or aside["given"] == []:
         raise ParameterError(
             "a run that can be resumed takes weights and covariates from columns of the data; give "
             "their names"
         )
-    columns, weights, covariates = set_aside(source, sample_weight, given)
-    target = target.adjusted(weights, covariates)
+    found = arranged(source, sample_weight, given, common.keep)
+    columns, chosen.required = found.columns, found.n_required
+    target = target.adjusted(found.weights, found.covariates)
+    if found.n_required and found.positions is not None:
+        aside["keep"] = found.positions[: found.n_required].tolist()
     state = started_state(chosen, target, common, source.name_prefix, source.name_base)
     state.know_rows(source)
     if rows is not None:
@@ -131,7 +138,7 @@ def begin(
     )
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
-    facts |= adjustments_of(target, sample_weight)
+    facts |= adjustments_of(target, sample_weight) | found.record(int(source.n_columns or 0))
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
@@ -194,7 +201,7 @@ def resume(
         )
     columns = to_columns(source)
     if "aside" in request:
-        columns = set_aside(columns, **request["aside"])[0]
+        columns = arranged(columns, **request["aside"]).columns
     columns = grouped(columns, _groups_again(request.get("groups"), folder))
     with contextlib.ExitStack() as stack:
         if n_jobs is not None:

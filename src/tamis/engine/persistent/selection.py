@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.errors import InputError, OutputError, SourceError, TamisError
+from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.names import Names
@@ -22,7 +22,7 @@ from tamis.core.notebook import card, html_table
 from tamis.core.params import OneOf, check
 from tamis.core.sentences import counted
 from tamis.encode import Encoder, Missing
-from tamis.engine.common_parameters import CommonParameters
+from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import unchanged
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.persistent.feeding import Fed, Feeding
@@ -146,6 +146,8 @@ class Selection:
         chosen: Any = as_selector(selector)
         asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
         common = CommonParameters.of(selector, asked)
+        if common.keep is not None:
+            raise ParameterError(KEEP_LATER)
         target = common.target(chosen, y)
         target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         state = started_state(chosen, target, common, name_prefix, name_base)

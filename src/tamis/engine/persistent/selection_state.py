@@ -204,6 +204,7 @@ class SelectionState(SavedSelection):
             "key": self.key,
             "target": self.target.fingerprint,
             "target_name": self.target_name,
+            "required": selector.required,
             "encoding": None if self.encoded is None else self.encoded.encoding.settings(),
             "stop": None if self.stop is None else self.stop.settings(),
             "names": {"prefix": names.prefix, "base": names.base},
@@ -349,6 +350,7 @@ class SelectionState(SavedSelection):
                 )
             else:
                 selector = as_selector(given)
+            selector.required = int(head.get("required", 0))
             if encoded is not None:
                 encoded.encoding.prepare(selector, target)
             state = cls(

@@ -29,6 +29,7 @@ class Candidates:
 
     `order` lists their positions, most relevant first, tied ones in order of arrival: strengths
     closer than `rounding` are tied. `kept` is an empty kept set, and its `panel` compares columns.
+    The first `required` of them must be kept.
     """
 
     features: Ints
@@ -40,6 +41,13 @@ class Candidates:
     target: Target
     kept: Any
     panel: Panel
+    required: int = 0
+
+    def log_required(self, log: DecisionLog) -> None:
+        """Log the candidates that must be kept."""
+        some, nothing = slice(self.required), np.full(self.required, np.nan)
+        features, relevance = self.features[some], self.relevance[some]
+        log.append_many("required", features, relevance, nothing, self.levels[some])
 
     def arrival(self, i: int) -> Arrival:
         """Return the candidate at position i as if it arrived now."""
@@ -100,6 +108,7 @@ class CandidateSelector(Measuring, BatchSelector):
             self._target,
             self._kept,
             self._kept.panel,
+            self.required,
         )
         waiting.clear()
         parts.clear()

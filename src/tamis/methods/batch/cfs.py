@@ -87,6 +87,7 @@ class CFSRule(CandidateRule):
 
     name: ClassVar[str] = "cfs"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     search: str = param("best_first", OneOf(("best_first", "forward")))
     stale: int = param(5, Number(1, integer=True))
@@ -99,9 +100,14 @@ class CFSRule(CandidateRule):
         """Search, and log what was found and how everything else would have changed it."""
         merits = Merits(candidates)
         # Forward search is best-first search that stops at the first expansion without improvement.
-        members = _best_first(merits, 1 if self.search == "forward" else self.stale)
+        required = candidates.required
+        stale = 1 if self.search == "forward" else self.stale
+        members = _best_first(merits, stale, tuple(range(required)))
         self.merit_ = before = 0.0
-        for turn, member in enumerate(members):
+        if required:
+            candidates.log_required(log)
+            self.merit_ = before = merits.of(members[:required])
+        for turn, member in enumerate(members[required:], required):
             now = merits.of(members[: turn + 1])
             log.append(
                 Decision(
@@ -169,7 +175,7 @@ class Merits:
         return float(self.with_each(members[:-1])[members[-1]])
 
 
-def _best_first(merits: Merits, stale: int) -> list[int]:
+def _best_first(merits: Merits, stale: int, start: tuple[int, ...] = ()) -> list[int]:
     """Best-first search; each expanded set waits in the heap with its best child."""
     # Sets with the merits of their children; those of children that were expanded are -1.
     expanded: list[tuple[tuple[int, ...], Floats]] = []
@@ -182,9 +188,8 @@ def _best_first(merits: Merits, stale: int) -> list[int]:
             heapq.heappush(waiting, (-float(children[best_child]), parent, best_child))
 
     seen: set[frozenset[int]] = set()
-    best_merit, in_vain = 0.0, 0
-    best: tuple[int, ...] = ()
-    members: tuple[int, ...] = ()
+    best_merit, in_vain = merits.of(start) if start else 0.0, 0
+    best = members = start
     while in_vain < stale:
         seen.add(frozenset(members))
         children = merits.with_each(members)

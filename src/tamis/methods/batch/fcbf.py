@@ -72,6 +72,7 @@ class FCBFRule(CandidateRule):
 
     name: ClassVar[str] = "fcbf"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     threshold: float = param(0.0, Number(0))
 
@@ -79,7 +80,10 @@ class FCBFRule(CandidateRule):
         """Walk down the list; the remaining features stay in order of arrival."""
         falls_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
         rest, bound = np.arange(len(candidates)), candidates.relevance - candidates.rounding
-        for predominant in candidates.order.tolist():
+        required, order = candidates.required, candidates.order
+        if required:  # they come first, and make nothing redundant that is the better predictor
+            order = np.concatenate([np.arange(required), order[order >= required]])
+        for predominant in order.tolist():
             if falls_to[predominant] >= 0:
                 continue
             own = np.searchsorted(rest, predominant)
@@ -87,15 +91,18 @@ class FCBFRule(CandidateRule):
             if len(rest) == 0:
                 break
             pairs = candidates.panel.against(candidates.columns, predominant, rest)
-            redundant = pairs >= bound
+            redundant = (pairs >= bound) & (rest >= required)
+            if predominant < required:
+                redundant &= bound <= candidates.relevance[predominant]
             falls_to[rest[redundant]] = predominant
             value[rest[redundant]] = pairs[redundant]
             rest, bound = rest[~redundant], bound[~redundant]
-        features, order, relevance = candidates.features, candidates.order, candidates.relevance
+        features, relevance = candidates.features, candidates.relevance
         kept, fallen = order[falls_to[order] < 0], order[falls_to[order] >= 0]
-        log.append_many(
-            "kept", features[kept], relevance[kept], value[kept], candidates.levels[kept]
-        )
+        if required:
+            candidates.log_required(log)
+        own = kept[required:]
+        log.append_many("kept", features[own], relevance[own], value[own], candidates.levels[own])
         tied = relevance[falls_to[fallen]] - relevance[fallen] <= candidates.rounding
         for reason, some in (("redundant", fallen[~tied]), ("tied", fallen[tied])):
             log.append_many(

@@ -56,11 +56,18 @@ class HITONPCRule(SeparatingRule, CandidateRule):
 
     name: ClassVar[str] = "hiton-pc"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Add one after the other, then test all of them again."""
         tentative: Separable = candidates.kept
-        for i in candidates.order.tolist():
+        for i in range(candidates.required):
+            arrival = candidates.arrival(i)
+            tentative.add(arrival)
+        if candidates.required:
+            candidates.log_required(log)
+            tentative.required = candidates.required
+        for i in candidates.order[candidates.order >= candidates.required].tolist():
             arrival = candidates.arrival(i)
             new = tentative.consider(arrival)
             found = tentative.separator(new, range(new))

@@ -75,6 +75,7 @@ class MRMRRule(CandidateRule):
 
     name: ClassVar[str] = "mrmr"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     discrete_measure: ClassVar[Measure] = MutualInformation()
 
     n_features: int = param(10, Number(1, integer=True))
@@ -85,8 +86,16 @@ class MRMRRule(CandidateRule):
         rest = np.arange(len(candidates))
         shared, most = np.zeros(len(rest)), np.full(len(rest), -1.0)  # with the picks: sum, largest
         whom = np.full(len(rest), -1)  # the pick of the largest
-        picks: list[int] = []
-        while True:
+        picks = list(range(candidates.required))
+        if picks:
+            candidates.log_required(log)
+            rest, whom = rest[len(picks) :], whom[len(picks) :]
+            shared, most = shared[len(picks) :], most[len(picks) :]
+        for pick in picks:
+            if len(rest):
+                self._share(candidates, pick, rest, shared, most, whom)
+        scores, top = self._scores(candidates.relevance[rest], shared, len(picks)), np.nan
+        while len(picks) < max(1, self.n_features) and len(rest):
             scores = self._scores(candidates.relevance[rest], shared, len(picks))
             best = _best(scores, candidates.relevance[rest], candidates.rounding)
             pick, top = int(rest[best]), float(scores[best])
@@ -103,12 +112,8 @@ class MRMRRule(CandidateRule):
             rest, shared, most, whom, scores = (
                 np.delete(of, best) for of in (rest, shared, most, whom, scores)
             )
-            if len(picks) == self.n_features or len(rest) == 0:
-                break
-            pairs = candidates.panel.against(candidates.columns, pick, rest)
-            shared += pairs
-            whom[pairs > most] = pick
-            np.maximum(most, pairs, out=most)
+            if len(picks) < self.n_features and len(rest):
+                self._share(candidates, pick, rest, shared, most, whom)
         whom = whom if len(picks) > 1 else whom * 0 + pick
         log.append_many(
             "weaker" if self.n_features == 1 else "outscored",
@@ -116,6 +121,16 @@ class MRMRRule(CandidateRule):
             np.full(len(rest), top), candidates.features[whom],
         )  # fmt: skip
         return candidates.features[picks]
+
+    @staticmethod
+    def _share(
+        candidates: Candidates, pick: int, rest: Ints, shared: Floats, most: Floats, whom: Ints
+    ) -> None:
+        """Add the pair values of a pick with the rest to their sums, in place."""
+        pairs = candidates.panel.against(candidates.columns, pick, rest)
+        shared += pairs
+        whom[pairs > most] = pick
+        np.maximum(most, pairs, out=most)
 
     def _scores(self, relevance: Floats, shared: Floats, picked: int) -> Floats:
         if picked == 0:

@@ -52,6 +52,8 @@ class ScoredRule(Rule):
     #: How a score is written in a sentence.
     symbol: ClassVar[str] = "score({name})"
 
+    keeps: ClassVar[bool] = True
+
     #: Whether it supports text columns, which are coded by numbers without an order.
     takes_text: ClassVar[bool] = False
 
@@ -138,7 +140,15 @@ class ScoredBatch(BatchSelector):
     def finish(self) -> None:
         """Keep the best, and forget the model."""
         ranking, scores = self.rule.best(self._features, self._scores, self._model)
-        self.ranking_ = self.rule.log_kept(self.log_, ranking, scores)
+        own = ranking >= self.required
+        if self.required and self.rule.n_held:
+            own &= np.cumsum(own) <= max(0, self.rule.n_held - self.required)
+        self.ranking_ = self.rule.log_kept(self.log_, ranking[own], scores[own])
+        if self.required:
+            every = np.arange(self.required)
+            self._log_required(self.log_.relevances_of(every))
+            others = self.ranking_[self.ranking_ >= self.required]
+            self.ranking_ = np.concatenate([every, others])
         del self._features, self._scores, self._model
 
 
@@ -205,6 +215,8 @@ class TableRule(ScoredRule):
 
     Its first reason is that of a column that the model was offered and did not take.
     """
+
+    keeps: ClassVar[bool] = False  # a model picks its columns together
 
     #: Whether columns are centred for products; else they stay unchanged, without their zeros.
     centred: ClassVar[bool] = True

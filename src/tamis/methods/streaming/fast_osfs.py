@@ -53,6 +53,7 @@ class FastOSFSRule(SeparatingStreamRule):
 
     name: ClassVar[str] = "fast-osfs"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Test the newcomer; if it stays, test the others given it."""

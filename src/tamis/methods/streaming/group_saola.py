@@ -96,6 +96,7 @@ class GroupSAOLARule(SAOLARule):
 
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
     bound: ClassVar[str] = "min"  # type: ignore[misc]
     ties: ClassVar[str] = "kept"  # type: ignore[misc]
 

@@ -49,6 +49,7 @@ class OSFSRule(SeparatingStreamRule):
 
     name: ClassVar[str] = "osfs"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Add the newcomer, then test every candidate, oldest first."""

@@ -87,6 +87,7 @@ class SAOLARule(MeasuredRule):
 
     name: ClassVar[str] = "saola"
     adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
 
     _: KW_ONLY
