@@ -66,7 +66,7 @@ SELECTORS += [
     tamis.OFSDensity(0.2, order="natural"),
     tamis.OFSDensity(variant="program"),
     tamis.Sieve(n_features=3),
-    tamis.Sieve(n_features=2, alpha=0.95),  # more pass than the pool holds
+    tamis.Sieve("auto", n_features=2, alpha=0.95),
     tamis.Sieve(n_features=None),
     tamis.Sieve(n_features=4, redundancy=0.5, alpha=0.5),
     tamis.SAOLA(PairwiseDeletion(tamis.MutualInformation(alpha=0.01))),

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from tests.methods.slow_sieve import SlowSieve
 
@@ -156,10 +157,10 @@ def test_the_rules_are_those_of_the_slow_reference(
 def test_the_pool_holds_twice_as_many_as_are_kept() -> None:
     target, measure = Target.of(np.arange(50) % 2), LookUp(random_tables(RNG(), 1, ties=False))
     sizes = {}
-    for n_features in (None, 1, 50, 80):
+    for n_features in (None, 1, 50, 180):
         pool = SieveRule(measure, n_features=n_features).kept(measure, target)
         sizes[n_features] = pool.n_features, pool.capacity
-    assert sizes == {None: (25, 25), 1: (1, 100), 50: (50, 100), 80: (80, 160)}
+    assert sizes == {None: (25, 25), 1: (1, 200), 50: (50, 200), 180: (180, 360)}
     few, many = Target.of(np.arange(12) % 2), Target.of(np.arange(5000) % 2)
     own = SieveRule(measure, n_features=None)
     assert (own.kept(measure, few).capacity, own.kept(measure, many).capacity) == (10, 1000)
@@ -256,11 +257,11 @@ def test_a_number_is_a_target_too() -> None:
 
 
 def test_every_way_out_has_its_sentence() -> None:
-    found = tamis.Sieve(n_features=5, alpha=0.5).fit(X, CLASSES)
+    found = tamis.Sieve(n_features=5, alpha=0.8).fit(X, CLASSES)
     told = {found.log_.reason_of(f): found.why(f) for f in range(X.shape[1])}
     assert {"irrelevant", "kept", "reserve", "least", "displaced", "copy"} <= set(told)
     assert re.search(
-        r"^x\d+ was dropped: of 101 it was least worth keeping \(0\.\d+\); once x\d+ is known it "
+        r"^x\d+ was dropped: of 201 it was least worth keeping \(0\.\d+\); once x\d+ is known it "
         r"says 0(\.\d+)? of the class$",
         told["least"],
     )
@@ -283,8 +284,9 @@ def test_a_measure_of_pairs_only_is_refused() -> None:
 def test_a_selection_in_a_folder_keeps_its_reserve(tmp_path: Path) -> None:
     """Columns that wait in reserve are saved too, and return as in one pass."""
     names = [f"x{i}" for i in range(X.shape[1])]
-    expected = tamis.Sieve(n_features=6).fit(X, CLASSES)
-    selection = Selection.create(tmp_path / "run", CLASSES, tamis.Sieve(n_features=6))
+    sieve = tamis.Sieve(n_features=6, alpha=0.9)  # more pass than the pool holds
+    expected = clone(sieve).fit(X, CLASSES)
+    selection = Selection.create(tmp_path / "run", CLASSES, sieve)
     for lo in range(0, 400, 80):
         selection = Selection.open(tmp_path / "run")
         selection.feed(X[:, lo : lo + 80], names[lo : lo + 80])

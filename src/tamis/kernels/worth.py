@@ -23,10 +23,7 @@ def leave_in_turn(left, rank, n, down_to, resolution, order, worth, limit, limit
     """
     sums = np.zeros(n)
     present = np.ones(n, np.bool_)
-    for i in range(n):
-        _limit(left, rank, present, i, n, limit, limited_by)
-        for j in range(n):
-            sums[i] += left[i, j]
+    sums_and_limits(left, rank, n, sums, limit, limited_by)
     for size in range(n, down_to, -1):
         leaves = _least(sums, limit, rank, present, size, resolution, worth)
         present[leaves] = False
@@ -38,6 +35,46 @@ def leave_in_turn(left, rank, n, down_to, resolution, order, worth, limit, limit
                     _limit(left, rank, present, i, n, limit, limited_by)
     _least(sums, limit, rank, present, down_to, resolution, worth)
     order[n - down_to :] = np.flatnonzero(present)
+
+
+@jit
+def sums_and_limits(left, rank, n, sums, limit, limited_by):
+    """Compute the parts of worth in a pool of `n`, as `leave_in_turn` begins."""
+    present = np.ones(n, np.bool_)
+    for i in range(n):
+        _limit(left, rank, present, i, n, limit, limited_by)
+        sums[i] = 0.0
+        for j in range(n):
+            sums[i] += left[i, j]
+
+
+@jit
+def is_worth_least(mine, theirs, relevance, others, sums, limit, resolution):
+    """Return whether a newcomer would leave first, what it is worth, its limit, and who sets it.
+
+    `mine` is what it says once each other is known, `theirs` the other way round; `sums` and
+    `limit` are those of the pool without it.
+    """
+    n = len(others)
+    alone = relevance**2
+    least, by, total = alone, -1, 0.0
+    for j in range(n):
+        total += mine[j]
+        if others[j] >= relevance and mine[j] < least:
+            least, by = mine[j], j
+    worth = 0.5 * least + 0.5 * (total + alone) / (n + 1)
+    lowest = worth
+    for pass_ in range(2):
+        for i in range(n):
+            other = limit[i]
+            if relevance > others[i] and theirs[i] < other:
+                other = theirs[i]
+            other = 0.5 * other + 0.5 * (sums[i] + theirs[i]) / (n + 1)
+            if pass_ == 0:
+                lowest = min(lowest, other)
+            elif other <= lowest + resolution and others[i] < relevance:
+                return False, worth, least, by
+    return worth <= lowest + resolution, worth, least, by
 
 
 @jit

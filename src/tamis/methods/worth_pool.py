@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.worth import leave_in_turn
+from tamis.kernels.worth import is_worth_least, leave_in_turn, sums_and_limits
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
 
@@ -57,6 +57,8 @@ class Pool(Kept):
     capacity: int
     left: Floats = field(default_factory=lambda: np.zeros((16, 16)))
     is_kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    #: The parts of worth in the present pool; None since it changed.
+    _parts: tuple[Floats, Floats] | None = None
 
     def beyond(self, arrival: Arrival) -> tuple[Floats, Floats, Floats]:
         """Return D(F,Y), c(F given Y) and c(Y given F) of a newcomer F with every feature Y."""
@@ -66,7 +68,7 @@ class Pool(Kept):
 
     def enter(self, arrival: Arrival, mine: Floats, theirs: Floats) -> None:
         """Add a newcomer to the table; the panel does not know it yet."""
-        n = len(self)
+        n, self._parts = len(self), None
         if n == len(self.left):
             bigger = np.zeros((2 * n, 2 * n))
             bigger[:n, :n] = self.left
@@ -76,25 +78,43 @@ class Pool(Kept):
         self.relevance = np.append(self.relevance, arrival.relevance)
         self.is_kept = np.append(self.is_kept, False)
 
-    def forget_newest(self) -> None:
-        """Remove the newest feature, which the panel never knew."""
-        self.features, self.relevance = self.features[:-1], self.relevance[:-1]
-        self.is_kept = self.is_kept[:-1]
+    def least(
+        self, arrival: Arrival, mine: Floats, theirs: Floats
+    ) -> tuple[float, float, int] | None:
+        """Return what a newcomer is worth, its limit and who sets it, if it would leave at once.
+
+        None if it would not. This says sooner what `weigh` would say with it in the pool.
+        """
+        if self._parts is None:
+            n = len(self)
+            sums, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
+            sums_and_limits(self.left, self._rank(), n, sums, limit, limited_by)
+            self._parts = sums, limit
+        leaves, worth, limit, by = is_worth_least(
+            mine, theirs, arrival.relevance, self.relevance, *self._parts, self.measure.resolution
+        )
+        return (worth, limit, by) if leaves else None
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
         """Remove features."""
         n, rest = len(self), np.delete(np.arange(len(self)), positions)
+        self._parts = None
         self.panel.drop(positions)
         self.left[: len(rest), : len(rest)] = self.left[:n, :n][np.ix_(rest, rest)]
         self.features, self.relevance = self.features[rest], self.relevance[rest]
         self.is_kept = self.is_kept[rest]
 
+    def _rank(self) -> Ints:
+        """Return the position of each feature by relevance, the older first among equals."""
+        rank = np.empty(len(self), np.int64)
+        rank[np.argsort(-self.relevance, kind="stable")] = np.arange(len(self))
+        return rank
+
     def weigh(self, down_to: int) -> Weighed:
         """Let the feature that is worth least leave, again and again, until `down_to` are left."""
         n = len(self)
         stay = min(n, down_to)
-        rank, order = np.empty(n, np.int64), np.empty(n, np.int64)
-        rank[np.argsort(-self.relevance, kind="stable")] = np.arange(n)
+        rank, order = self._rank(), np.empty(n, np.int64)
         worth, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
         leave_in_turn(
             self.left, rank, n, stay, self.measure.resolution, order, worth, limit, limited_by

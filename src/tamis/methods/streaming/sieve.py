@@ -14,6 +14,7 @@ from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, param
 from tamis.core.target import Target
+from tamis.measures.any_shape import AnyShape
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
@@ -24,7 +25,7 @@ from tamis.methods.worth_pool import Pool, Weighed
 COPY = 0.98
 
 #: The pool holds at least this many features, or twice as many as are kept.
-LEAST_POOL = 100
+LEAST_POOL = 200
 
 #: The most features that are kept without a given number, whatever the number of rows.
 MOST_OF_ITS_OWN = 1000
@@ -45,7 +46,7 @@ class SieveRule(MeasuredRule):
        Y, plus half the mean of c(F given Y) over all Y (R(F)^2 for F itself). If there are too
        many features, the one that is worth least leaves.
 
-    During the stream a pool of max(100, 2 * n_features) features is held, so that the order of
+    During the stream a pool of max(200, 2 * n_features) features is held, so that the order of
     arrival matters little. Leaving in turn orders the pool: the last `n_features` are kept, the
     others wait in reserve, and return if they become worth more than a kept one. What is kept is
     right at any time, and more columns can follow.
@@ -93,6 +94,8 @@ class SieveRule(MeasuredRule):
     """
 
     name: ClassVar[str] = "sieve"
+    discrete_measure: ClassVar[Measure] = AnyShape()
+    continuous_measure: ClassVar[Measure] = AnyShape()
 
     measure: Measure | str = "any_shape"
     _: KW_ONLY
@@ -105,7 +108,7 @@ class SieveRule(MeasuredRule):
         if not hasattr(panel, "beyond"):
             raise ParameterError(
                 f"Sieve asks what a feature says once another is known, and {measure!r} does not "
-                "tell; use measure='any_shape'"
+                "tell; use measure='any_shape', or a method that needs pairs only, such as saola"
             )
         if self.n_features is None:
             size = capacity = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)
@@ -227,13 +230,18 @@ class SieveStream(MeasuredStream):
             gone = np.searchsorted(pool.features, [e.feature for e in evicts])
             mine, theirs = np.delete(mine, gone), np.delete(theirs, gone)
             pool.leave(gone)
+        if len(pool) == pool.capacity and (found := pool.least(arrival, mine, theirs)) is not None:
+            worth, limit, by = found
+            reason, level, cause = "least alone", np.nan, ()
+            if by >= 0:
+                reason, level, cause = "least", limit, (int(pool.features[by]),)
+            self.log_.append(
+                Decision(arrival.feature, reason, arrival.relevance, worth, level, cause)
+            )
+            return
         pool.enter(arrival, mine, theirs)
         new, overfull = len(pool) - 1, len(pool) > pool.capacity
         weighed = pool.weigh(pool.n_features)
-        if overfull and weighed.order[0] == new:
-            self.log_.append(self._told("least", new, weighed))
-            pool.forget_newest()
-            return
         pool.panel.add(arrival.column)
         is_kept = weighed.is_left
         first_out = weighed.order[0] if overfull else -1
