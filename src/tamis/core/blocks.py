@@ -318,24 +318,6 @@ def refuse_broken(matrix: Any) -> None:
         )
 
 
-def with_rows(block: ColumnBlock, rows: npt.NDArray[np.intp]) -> ColumnBlock:
-    """Return a block with some of its rows, in the given order; -1 is a row of missing values."""
-    absent = rows < 0
-    if not isinstance(block.values, Compressed):
-        values = np.asfortranarray(block.values[rows], dtype=np.float64)
-        values[absent] = np.nan
-        return replace(block, values=values, n_rows=len(rows))
-    import scipy.sparse as sp
-
-    v, shape = block.values, (block.n_rows, block.width)
-    moved = sp.csc_matrix((v.data, v.indices, v.indptr), shape=shape)
-    if absent.any():  # the last row, which -1 is
-        gaps = sp.csc_matrix(np.full((1, block.width), np.nan))
-        moved = sp.vstack([moved, gaps], format="csc")
-    moved = moved[rows]
-    return replace(block, values=compressed_columns(moved).widened(), n_rows=len(rows))
-
-
 def has_no_order(block: ColumnBlock) -> npt.NDArray[np.bool_]:
     """Return which columns of a block are categories without an order."""
     if block.kind == "discrete":

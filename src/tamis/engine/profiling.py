@@ -38,7 +38,7 @@ from tamis.sources.tables.table_columns import Roles, floats, listed, row_labels
 from tamis.sources.tables.table_files import ArrowTable, MemoryTable, ParquetTable
 from tamis.sources.text.csv_table import LONGEST_LINE
 from tamis.sources.text.csv_text import CsvText, usual_gaps
-from tamis.sources.text.dialect import Dialect, detect
+from tamis.sources.text.dialect import Dialect, detect, said
 from tamis.sources.text_files import TextFile
 
 Bools = npt.NDArray[np.bool_]
@@ -237,7 +237,7 @@ class _Profiling:
                 if "has a decimal comma" in sentence and marks["delimiter"] != ",":
                     marks[name] = self.needs[name] = ","
                 self.problems.append(Finding(name, [], 0, sentence))
-        if dialect.delimiter != "," or dialect.decimal != ".":
+        if said(dialect, self.path, delimiter=False, decimal=False):
             self.reading = f"delimiter {dialect.delimiter!r} and decimal mark {dialect.decimal!r}"
         text = CsvText(file, dialect, header, gaps, longest)
         return TextColumns(text), text.names

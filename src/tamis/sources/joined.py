@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, with_rows
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError, warn
 from tamis.core.names import Names
 from tamis.core.sentences import counted
@@ -27,7 +27,7 @@ from tamis.sources.base import (
     Wrapper,
     short_hash,
 )
-from tamis.sources.rebatch import Piece
+from tamis.sources.rebatch import Piece, with_rows
 from tamis.sources.tables.table_columns import listed, name_one, no_such
 
 Indices = npt.NDArray[np.intp]

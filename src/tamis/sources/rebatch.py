@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import Compressed
+from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 
 #: The targets of some rows, if any, and the rows: all compressed, or all arrays.
 Piece = tuple[npt.NDArray[Any] | None, Any]
@@ -52,3 +53,21 @@ def join(pieces: list[Piece]) -> Piece:
     indices = np.concatenate([piece.indices for piece in rows])
     values = np.concatenate([piece.data for piece in rows])
     return y, Compressed(indptr, indices, values)
+
+
+def with_rows(block: ColumnBlock, rows: npt.NDArray[np.intp]) -> ColumnBlock:
+    """Return a block with some of its rows, in the given order; -1 is a row of missing values."""
+    absent = rows < 0
+    if not isinstance(block.values, Compressed):
+        values = np.asfortranarray(block.values[rows], dtype=np.float64)
+        values[absent] = np.nan
+        return replace(block, values=values, n_rows=len(rows))
+    import scipy.sparse as sp
+
+    v, shape = block.values, (block.n_rows, block.width)
+    moved = sp.csc_matrix((v.data, v.indices, v.indptr), shape=shape)
+    if absent.any():  # the last row, which -1 is
+        gaps = sp.csc_matrix(np.full((1, block.width), np.nan))
+        moved = sp.vstack([moved, gaps], format="csc")
+    moved = moved[rows]
+    return replace(block, values=compressed_columns(moved).widened(), n_rows=len(rows))

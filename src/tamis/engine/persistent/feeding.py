@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from tamis.core.blocks import ColumnBlock, with_rows
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
@@ -29,6 +29,7 @@ from tamis.engine.persistent.selection_state import REPLACED, SelectionState, as
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
 from tamis.engine.stopping import Stopper
 from tamis.sources.base import ColumnSource, Progress, silent
+from tamis.sources.rebatch import with_rows
 
 Indices = npt.NDArray[np.intp]
 
