@@ -112,6 +112,9 @@ def test_genes_by_samples_with_phenotypes(tamis, tmp_path):
     )
     assert tamis("select", "expr.cols", "--out", "stored").code == 0
     assert open_run("stored").kept_rows() == open_run("run").kept_rows()
+    adjusted = tamis("select", "expr.tsv", *how, "--given", "age", "--out", "adjusted")
+    assert adjusted.code == 0, adjusted.err
+    assert open_run("adjusted").kept_names[0] == "g4"
     assert "rows" in tamis("info", "expr.tsv", *how).out
     learned = tamis("learn", "expr.tsv", *how, "-k", "3", "--out", "model", "--passes", "5")
     assert learned.code == 0

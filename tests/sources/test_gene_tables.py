@@ -206,3 +206,24 @@ def test_parquet_row_groups_are_read_in_order(tmp_path):
     path = write(tmp_path, expression, "parquet")
     assert pq.ParquetFile(path).num_row_groups > 1
     assert np.array_equal(tamis.open(path, **like(phenotypes)).load()[0], expression.to_numpy().T)
+
+
+def test_columns_of_the_phenotypes_are_covariates(tmp_path):
+    """given= and sample_weight= find columns of the joined table, in the order of the rows."""
+    expression, phenotypes = tables()
+    path, pheno = write(tmp_path, expression, "tsv"), tmp_path / "pheno.tsv"
+    phenotypes["weight"] = np.arange(1, 41) / 40
+    phenotypes.to_csv(pheno, sep="\t", index=False)
+    by_key = phenotypes.set_index("sample").loc[expression.columns]
+    frame = expression.T.assign(age=by_key["age"], sex=by_key["sex"], weight=by_key["weight"])
+    for names in (["age"], ["age", "sex"]):
+        joined = tamis.select(tamis.open(path, **like(pheno)), "saola", given=names)
+        others = [name for name in ("age", "sex", "weight") if name not in names]
+        plain = tamis.select(
+            frame.drop(columns=others), "saola", by_key["status"].to_numpy(), given=names
+        )
+        assert joined.kept_names == plain.kept_names
+        relevance = [row["relevance"] for row in plain.kept_rows()]
+        assert [row["relevance"] for row in joined.kept_rows()] == relevance
+    with pytest.raises(tamis.TamisError, match="has no column 'height', which given names"):
+        tamis.select(tamis.open(path, **like(pheno)), given=["height"])

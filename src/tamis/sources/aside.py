@@ -18,6 +18,7 @@ from tamis.sources.base import ColumnRange, ColumnSource, ColumnWrapper, default
 from tamis.sources.tables.table_columns import no_such
 
 Positions = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
 
 
 class ArrangedColumns(ColumnWrapper):
@@ -120,14 +121,16 @@ def arranged(
     if len(set(aside)) < len(aside):
         twice = next(name for name in aside if aside.count(name) > 1)
         raise InputError(f"the column {twice!r} was given twice; a column has one role")
-    at = positions_of(columns, aside, "given" if names else "sample_weight") if aside else []
-    held = [_column(columns, position) for position in at]
+    held = _beside(columns, aside)
+    own = [name for name in aside if name not in held]
+    at = positions_of(columns, own, "given" if names else "sample_weight") if own else []
+    held |= {name: _column(columns, place) for name, place in zip(own, at, strict=True)}
     if isinstance(sample_weight, str):
-        sample_weight = held[-1][0]
+        sample_weight = held[sample_weight][0]
     covariates = None
     if names:
-        values = np.column_stack([values for values, _ in held[: len(names)]])
-        is_text = np.array([text for _, text in held[: len(names)]])
+        values = np.column_stack([held[name][0] for name in names])
+        is_text = np.array([held[name][1] for name in names])
         covariates = Covariates(values, tuple(names), is_text)
     elif given is not None and len(given):
         covariates = covariates_of(given)
@@ -206,6 +209,16 @@ def positions_of(columns: ColumnSource, names: Sequence[str], role: str) -> list
         if name not in at:
             raise InputError(no_such(columns.path or "the data", role, name, found))
     return [at[name] for name in names]
+
+
+def _beside(columns: ColumnSource, names: Sequence[str]) -> dict[str, tuple[Floats, bool]]:
+    """Return columns that are not features: those of a joined table of phenotypes."""
+    features, found = columns.names(), dict[str, tuple[Floats, bool]]()
+    for name in names if features is not None else ():
+        if features.find(name) is None and (values := columns.column(name)) is not None:
+            one = covariates_of(np.asarray(values).reshape(-1, 1))
+            found[name] = one.values[:, 0], bool(one.is_text[0])
+    return found
 
 
 def _column(columns: ColumnSource, position: int) -> tuple[npt.NDArray[np.float64], bool]:
