@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, with_rows
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import SourceError, warn
 from tamis.core.names import Names
 from tamis.core.params import Number, OneOf, check
 from tamis.core.sentences import counted
 from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path, short_hash
+from tamis.sources.rebatch import with_rows
 from tamis.sources.tables.table import TableSource
 from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
