@@ -214,7 +214,9 @@ def positions_of(columns: ColumnSource, names: Sequence[str], role: str) -> list
 def _beside(columns: ColumnSource, names: Sequence[str]) -> dict[str, tuple[Floats, bool]]:
     """Return columns that are not features: those of a joined table of phenotypes."""
     features, found = columns.names(), dict[str, tuple[Floats, bool]]()
-    for name in names if features is not None else ():
+    if features is None:
+        return found
+    for name in names:
         if features.find(name) is None and (values := columns.column(name)) is not None:
             one = covariates_of(np.asarray(values).reshape(-1, 1))
             found[name] = one.values[:, 0], bool(one.is_text[0])
