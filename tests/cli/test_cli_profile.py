@@ -80,7 +80,8 @@ def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
         "clinic.csv: 240 rows, 11 columns",
         "columns: 2 numbers, 2 whole numbers, 2 words, 1 dates, 1 constants, 2 identifiers, "
         "1 numbers and words, 2 gaps",
-        "target: 'died', 2 classes: 0 (109), 1 (131)",
+        "target: 'died', 2 classes: 0 (109), 1 (131), because the target holds 2 different whole "
+        "numbers, each in 120 rows on average",
         "suspicious: 'patient', 'number' are identifiers: --ignore (ignore=)",
         "suspicious: 'dead' is a copy of the target: --ignore (ignore=)",
         "suspicious: 'seen' holds dates: they are left out; --dates number (dates='number') takes "

@@ -347,7 +347,7 @@ class _Profiling:
         described = describe_target(found.labels)
         if not found.is_classes:
             described = f"numbers from {found.values.min():g} to {found.values.max():g}"
-        why = "" if found.reason == "it was given" else f" ({found.reason})"
+        why = "" if found.reason == "it was given" else f", because {found.reason}"
         return f"{called}{described}{why}", None if missing.any() else found
 
     def _suspicions(self, target: Target | None) -> list[Finding]:
