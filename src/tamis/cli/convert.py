@@ -55,8 +55,8 @@ def command(
             made = write_store(store, source, memory=memory, progress=report, force=force)
     info = made.info()
     if as_json:
-        shape = {"rows": info.n_rows, "columns": info.n_columns, "stored": info.stored}
-        echo_json({"store": store, **shape})
+        facts = {"rows": info.n_rows, "columns": info.n_columns, "stored": info.stored}
+        echo_json({"store": store, **facts})
         return
     if quiet:
         return

@@ -107,8 +107,8 @@ def run() -> None:
         sys.exit(done.exit_code)
     except click.ClickException as error:
         sentence, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
-        plain = context is None or sentence.endswith("?")  # it says what to type instead
-        where = "" if plain else f"; see {context.command_path} --help"
+        where = "" if context is None else f"; see {context.command_path} --help"
+        where = "" if sentence.endswith("?") else where  # it says what to type instead
         _stop(f"{sentence}{where}", 2)
     except TamisError as error:
         _stop(str(error), 2)

@@ -26,7 +26,7 @@ def kept_columns(log: DecisionLog, X: Any, arranged: Mapping[str, Any] | None = 
     kept = log.replay()
     names = [log.names[feature] for feature in kept]
     if not is_frame(X):
-        wide = X if hasattr(X, "shape") else np.asarray(X)
+        wide: Any = X if hasattr(X, "shape") else np.asarray(X)
         width = wide.shape[1] if len(wide.shape) == 2 else 1
         if arranged is None:
             _check_width(len(log), width)

@@ -326,9 +326,11 @@ def _width(columns: ScoredColumns) -> int:
 
 def _snapshot(selector: ColumnSelector) -> dict[str, Any]:
     """Return a copy of what a selector holds; the log, the names and the target are shared."""
-    shared = {id(one): one for one in (selector.log_, selector.names, selector._target)}
-    if selector.on_settled is not None:
-        shared[id(selector.on_settled)] = selector.on_settled
+    shared: dict[int, Any] = {
+        id(one): one
+        for one in (selector.log_, selector.names, selector._target, selector.on_settled)
+        if one is not None
+    }
     return copy.deepcopy(vars(selector), shared)
 
 

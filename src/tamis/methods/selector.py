@@ -325,6 +325,8 @@ class FeatureStreamSelector(ColumnSelector):
     #: Those of the rule follow them.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}
+    #: Of those, what streams of earlier versions did not save.
+    saved_later: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
