@@ -112,7 +112,10 @@ def test_zeros_that_mean_missing():
 def test_the_encoding_is_recorded_and_shown(tmp_path):
     frame, y = mixed()
     run = tamis.select(frame, "saola", y, encode="mdlp", missing="category")
-    assert run.measure_reason == "every column is turned into categories by MDLP()"
+    assert run.measure_reason == (
+        "every column is turned into categories by MDLP(); its p-values are not valid here, "
+        "because the cuts were chosen by looking at the target"
+    )
     tamis.save_run(run, tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["source"]["encode"] == "MDLP()"
@@ -243,3 +246,16 @@ def test_a_measure_of_categories_still_warns_about_numbers_with_gaps():
         tamis.select(
             np.round(X, 1), tamis.SAOLA(tamis.MutualInformation()), y, missing="delete"
         )  # fmt: skip
+
+
+def test_noise_that_mdlp_cuts_passes_and_the_run_says_that_its_p_values_are_not_valid():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3000)), np.arange(60) % 2
+    cut = tamis.select(X, tamis.SAOLA(), y, encode="mdlp")
+    passed = 3000 - cut.log.counts()["irrelevant"]
+    codes = tamis.encode.MDLP().fit_transform(X, y)
+    assert passed == np.sum(np.ptp(codes, axis=0) > 0) > 10
+    assert "its p-values are not valid here" in cut.measure_reason
+    for encode, measure in (("equal-frequency", "auto"), ("mdlp", tamis.MutualInformation())):
+        run = tamis.select(X[:, :5], tamis.SAOLA(measure), y, encode=encode)
+        assert "not valid" not in run.measure_reason

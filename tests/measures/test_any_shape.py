@@ -332,3 +332,15 @@ def test_noise_does_not_pass_when_nearly_every_row_is_a_class(n_classes: int) ->
     y = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
     for noise in (rng.integers(0, 3, (n, 2000)).astype(float), rng.standard_normal((n, 2000))):
         assert np.mean(AnyShape().p_values(noise, y.astype(str)) < 0.01) < 0.02
+
+
+def test_a_sparse_column_of_one_value_gets_the_result_of_an_earlier_one() -> None:
+    rng = np.random.default_rng(6)
+    X = sp.random(200, 400, 0.02, format="csc", random_state=6, data_rvs=lambda k: np.full(k, 2.0))
+    X.data[:50] = rng.random(50)
+    y = rng.integers(0, 2, 200)
+    together = AnyShape().relevance(X, y)
+    alone = [AnyShape().relevance(X[:, [j]], y) for j in range(X.shape[1])]
+    assert together.value.tolist() == [one.value[0] for one in alone]
+    cutoffs = np.array([one.cutoff[0] for one in alone])
+    assert np.array_equal(together.cutoff, cutoffs, equal_nan=True)

@@ -88,6 +88,11 @@ class Encoding:
             if rule.alpha is not None:
                 measure = at_level(measure, {"alpha": rule.alpha})
             reason = f"every column is turned into categories by {self}"
+        if self.cuts and self.encoder.supervised and getattr(measure, "alpha", None) is not None:
+            reason = (
+                f"{reason or 'it was given'}; its p-values are not valid here, because the cuts "
+                "were chosen by looking at the target"
+            )
         if measure is not None:
             rule.measure, rule.alpha = self.adapted(measure), None
         elif not passes:

@@ -20,6 +20,9 @@ from tamis.kernels.sorting import argsort
 #: Unordered categories: the most frequent ones are bins, and the others share the last bin.
 MOST_BINS = 20
 
+#: Results of columns of one value in fewer rows than this are reused.
+FEW_ENTRIES = 64
+
 #: A class with fewer rows than this per bin gets an exact test.
 ROWS_A_BIN = 3
 
@@ -268,17 +271,18 @@ def target_table(rows, codes, scores, n_bins, background, base, groups, weights,
 
 @jit
 def relevance(
-    flat, indptr, rows, values, unordered, bins, groups, weights, group_counts, norms, low_sums,
-    entropies, most_marked, lo, hi, shares, n_bins, inverses, statistic, information, fisher_p,
-    marked, bin_counts,
+    flat, indptr, rows, values, unordered, bins, test_bins, groups, weights, group_counts, norms,
+    low_sums, entropies, most_marked, lo, hi, shares, n_bins, inverses, statistic, information,
+    freedoms, fisher_p, marked, bin_counts,
 ):  # fmt: skip
     """Compare columns lo..hi-1 of a block with the target.
 
     Writes to `shares` the share of the variance of the ranks that the target explains, the largest
     share that these ranks allow, and the sum of fourth powers of the standardised ranks; then the
     number of bins, the sum of 1 / rows over them, Pearson's chi-square / n, n times the information
-    in units of the table `entropies`, and, for two bins and two classes, the p-value of Fisher's
-    exact test (else -1).
+    in units of the table `entropies` with its degrees of freedom, and, for two bins and two
+    classes, the p-value of Fisher's exact test (else -1). Tests use `test_bins`, the information
+    `bins`.
 
     For a table with two rows of counts and at most `most_marked` in one of them, those counts go to
     `marked`: of the rarer bin by class, or of the rarer of two classes by bin, with the rows of the
@@ -293,6 +297,9 @@ def relevance(
     log_factorials = np.zeros(n + 1)
     for k in range(2, n + 1):
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
+    # Nearly all columns of big sparse data hold a few entries, all of one value. With two classes
+    # everything then depends on two small numbers: it is copied from an earlier column.
+    earlier = np.full((FEW_ENTRIES, FEW_ENTRIES), -1)
     for j in range(lo, hi):
         if dense:
             first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
@@ -300,8 +307,19 @@ def relevance(
         else:
             first, last = indptr[j], indptr[j + 1]
             from_rows, from_values = rows, values
+            if n_groups == 2 and len(weights) == 0 and last - first < min(FEW_ENTRIES, n // 2):
+                ones = _ones_of(rows, values, first, last, groups)
+                if ones >= 0 and earlier[last - first, ones] >= 0:
+                    i = earlier[last - first, ones]
+                    shares[:, j] = shares[:, i]
+                    n_bins[j], inverses[j], statistic[j] = n_bins[i], inverses[i], statistic[i]
+                    information[j], freedoms[j] = information[i], freedoms[i]
+                    fisher_p[j] = fisher_p[i]
+                    continue
+                if ones >= 0:
+                    earlier[last - first, ones] = j
         length, width, background, base, squares, fourth, _, gaps = shape_column(
-            from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
+            from_rows, from_values, first, last, n, unordered[j], test_bins, sizes, codes, scores,
             listed, binned, scored, counts,
         )  # fmt: skip
         target_table(
@@ -309,23 +327,18 @@ def relevance(
             group_counts, table, sums,
         )  # fmt: skip
         n_bins[j], fisher_p[j] = width, -1.0
-        shares[0, j], shares[1, j], shares[2, j] = 0.0, 1.0, 0.0
-        if squares > 0.0:
-            for c in range(len(norms)):
-                if norms[c] > 0.0:
-                    shares[0, j] += sums[c] * sums[c] / (norms[c] * squares)
-            shares[0, j] = min(1.0, shares[0, j])
-            shares[2, j] = fourth / (squares * squares)
-            if len(weights) == 0 and n_groups == 2:
-                # The total is 0: the highest scores of one class are minus the lowest of the other.
-                most = -min(
-                    _lowest_sum(sizes, scores, gaps, group_counts[0]),
-                    _lowest_sum(sizes, scores, gaps, group_counts[1]),
-                )
-                shares[1, j] = most * most * (1 / norms[0] + 1 / norms[1]) / squares
-            elif len(weights) > 0 and width == 2 and gaps == 0:
-                most = -min(low_sums[counts[0]], low_sums[counts[1]])
-                shares[1, j] = most * most * inverse_sum(counts, 2) / norms[0]
+        shares[0, j], shares[1, j], shares[2, j] = _rank_shares(
+            sums,
+            squares,
+            fourth,
+            sizes,
+            scores,
+            weights,
+            norms,
+            low_sums,
+            counts[:width],
+            gaps,
+        )
         inverses[j] = inverse_sum(counts, width)
         statistic[j], information[j] = _bin_statistics(
             table, counts[:width], group_counts, entropies, n
@@ -341,6 +354,49 @@ def relevance(
                 marked[j],
                 bin_counts[j] if len(bin_counts) else counts,
             )
+        if bins != test_bins:
+            length, width, background, _, _, _, _, _ = shape_column(
+                from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
+                listed, binned, scored, counts,
+            )  # fmt: skip
+            target_table(
+                listed[:length], binned, scored, width, background, base, groups, weights,
+                group_counts, table, sums,
+            )  # fmt: skip
+            _, information[j] = _bin_statistics(table, counts[:width], group_counts, entropies, n)
+        freedoms[j] = (width - 1) * (n_groups - 1)
+
+
+@jit
+def _rank_shares(sums, squares, fourth, sizes, scores, weights, norms, low_sums, counts, gaps):
+    """Return the share of variance explained, the largest one possible, and fourth powers.
+
+    The largest is known for two classes, and for a column of two values and a numeric target.
+    """
+    if squares == 0.0:
+        return 0.0, 1.0, 0.0
+    share, top = 0.0, 1.0
+    for c in range(len(norms)):
+        share += sums[c] * sums[c] / (norms[c] * squares) if norms[c] > 0.0 else 0.0
+    # Scores add up to 0: the highest of one class are minus the lowest of the other.
+    if len(weights) == 0 and len(norms) == 2:
+        low, other = int(norms[0]), int(norms[1])
+        most = min(_lowest_sum(sizes, scores, gaps, low), _lowest_sum(sizes, scores, gaps, other))
+        top = most * most * (1 / norms[0] + 1 / norms[1]) / squares
+    elif len(weights) > 0 and len(counts) == 2 and gaps == 0:
+        most = min(low_sums[counts[0]], low_sums[counts[1]])
+        top = most * most * inverse_sum(counts, 2) / norms[0]
+    return min(1.0, share), top, fourth / (squares * squares)
+
+
+@inline
+def _ones_of(rows, values, first, last, groups):
+    """Return how many entries are in class 1 if all have the same value, else -1."""
+    ones, same = 0, True
+    for t in range(first, last):
+        same &= values[t] == values[first]
+        ones += groups[rows[t]]
+    return ones if same else -1
 
 
 @inline

@@ -32,6 +32,9 @@ from tamis.measures.panels import RowListPanel, compressed, table_of
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
 BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
 
+#: Tests need fewer rows than strengths: so many for a bin.
+ROWS_A_TESTED_BIN = 10
+
 #: Most rows of a rare bin or class that gets an exact test.
 MOST_MARKED = 100
 
@@ -43,6 +46,21 @@ ROWS_A_CLASS, SAME_CLASS_PAIRS = 4, 150
 @dataclass(frozen=True)
 class AnyShape(Measure):
     """Dependence of any shape, gated by a valid p-value; for numbers, categories and words.
+
+    A column enters twice: as ranks, for what rises or falls, and as a few bins of equal frequency,
+    for everything else. Words and other categories enter as bins only. The relevance is the larger
+    of sqrt(adjusted eta^2) of the ranks and sqrt(1 - exp(-2 I)) of the bins, where I is their
+    information with the target in nats, minus its bias; the dependence of two columns is the
+    larger of the rank correlation and the same function of their bins. A regression target is
+    ranked and binned, too.
+
+    The p-value is twice the smaller one of a rank test and of a test of the bins. Both use the mean
+    and the variance over all permutations of the rows, which are known exactly, and rare values and
+    rare classes get exact tests. So it is right with few rows, many classes, ties and heavy tails:
+    see docs/any-shape.md.
+
+    Cost: sorting a column, or its nonzeros; for a pair, the rows where both are off their
+    background.
 
     Parameters
     ----------
@@ -105,20 +123,21 @@ class AnyShape(Measure):
         form, width, n = _form_of(target), block.width, target.n_rows
         shares, statistic, inverses = np.empty((3, width)), np.empty(width), np.empty(width)
         fisher_p = np.empty(width)
-        n_bins, information = np.empty(width, np.int64), np.empty(width, np.int64)
+        n_bins, information, freedoms = np.empty((3, width), np.int64)
         room = width if form.marks else 0
         marked = np.full((room, max(MOST_BINS, len(form.counts))), -1, np.int64)
         bin_counts = np.zeros((room if len(form.counts) == 2 else 0, MOST_BINS), np.int64)
         table, unit = table_of(n)
+        tested = tested_bins_for(n, len(form.counts))
         over_columns(
             lambda lo, hi: relevance(
-                *block.arrays, has_no_order(block), bins_for(n), *form.arrays, form.low_sums, table,
-                MOST_MARKED, lo, hi, shares, n_bins, inverses, statistic, information, fisher_p,
-                marked, bin_counts,
+                *block.arrays, has_no_order(block), bins_for(n), tested, *form.arrays,
+                form.low_sums, table, MOST_MARKED, lo, hi, shares, n_bins, inverses, statistic,
+                information, freedoms, fisher_p, marked, bin_counts,
             ),
             block.spans,
         )  # fmt: skip
-        nats = information / unit * math.log(2.0)
+        nats = information / unit * math.log(2.0) - freedoms / 2
         exact = ExactTests.of(form, n_bins, fisher_p, marked, bin_counts)
         return Tested.of(form, shares, n_bins, inverses, statistic, nats, exact)
 
@@ -130,6 +149,13 @@ class AnyShape(Measure):
 def bins_for(n_rows: int) -> int:
     """Return the number of bins of a column of numbers."""
     return BINS if n_rows >= FEW_ROWS else FEW_BINS
+
+
+def tested_bins_for(n_rows: int, n_classes: int) -> int:
+    """Return the number of bins of a column of numbers that is tested against the target."""
+    if n_rows < ROWS_A_CLASS * n_classes:
+        return FEW_BINS
+    return min(BINS, max(FEW_BINS, n_rows // ROWS_A_TESTED_BIN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +258,21 @@ def permutation_p(
     return np.where((top > 0) & (size > 0), p, 1.0)
 
 
+def rank_p(form: TargetForm, explained: Floats, top: Floats, fourths: Floats) -> Floats:
+    """Return p-values of the share of the variance of ranks that the target explains."""
+    of_ranks, n = (1, fourths, form.freedom, form.fourths), form.n_rows
+    p: Floats = permutation_p(explained, 1, *of_ranks, n)
+    few = np.flatnonzero((top < 1) & (n * fourths < 3))
+    if len(few):
+        # A class of few rows cannot reach 1. The law on the range it can reach is too light in the
+        # tail where the law on 0 to 1 is too heavy; their geometric mean is right to 3 % at 1 %
+        # from three rows on (sums of uniform ranks are known exactly). Not for a column with few
+        # nonzeros: it often reaches the end of its range by chance.
+        of_ranks = (1, fourths[few], form.freedom, form.fourths)
+        p[few] = np.sqrt(p[few] * permutation_p(explained[few], top[few], *of_ranks, n))
+    return p
+
+
 @dataclass(frozen=True, eq=False)
 class ExactTests:
     """Exact tests of tables with few counts in one of two rows: p-values, -1 for other tables."""
@@ -299,32 +340,25 @@ class Tested:
         """Combine the two tests."""
         n, groups = form.n_rows, len(form.counts)
         explained, top, fourths = shares
-        by_ranks = permutation_p(explained, 1, 1, fourths, form.freedom, form.fourths, n)
-        untied = (top < 1) & (n * fourths < 3)
-        if np.any(untied):
-            # A class of few rows cannot reach 1. The law on the range it can reach is too light in
-            # the tail where the law on 0 to 1 is too heavy; their geometric mean is right to 3 %
-            # at 1 % from three rows on (sums of uniform ranks are known exactly). Not for a column
-            # with few nonzeros: it often reaches the end of its range by chance.
-            within = permutation_p(explained, top, 1, fourths, form.freedom, form.fourths, n)
-            by_ranks = np.where(untied, np.sqrt(by_ranks * within), by_ranks)
-        of_groups = diagonal(np.sum(1.0 / form.counts), groups, n)
-        by_bins = permutation_p(
-            statistic, np.minimum(n_bins, groups) - 1, n_bins - 1, diagonal(inverses, n_bins, n),
-            groups - 1, of_groups, n,
-        )  # fmt: skip
-        by_bins = np.where(exact.p >= 0, exact.p, by_bins)
+        constant = n_bins < 2
         # Words have no ranks, and two bins and classes have nothing to rank: one test, no more.
         single = (fourths == 0) | ((n_bins == 2) & (len(form.weights) == 0))
+        by_ranks, by_bins = np.ones(len(n_bins)), np.where(exact.p >= 0, exact.p, 1.0)
+        some = np.flatnonzero(~single & ~constant)
+        by_ranks[some] = rank_p(form, explained[some], top[some], fourths[some])
+        some = np.flatnonzero((exact.p < 0) & ~constant)
+        by_bins[some] = permutation_p(
+            statistic[some], np.minimum(n_bins[some], groups) - 1, n_bins[some] - 1,
+            diagonal(inverses[some], n_bins[some], n), groups - 1,
+            diagonal(np.sum(1.0 / form.counts), groups, n), n,
+        )  # fmt: skip
         least = np.minimum(by_ranks, by_bins)
         p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
-        constant = n_bins < 2
         p[constant | form.is_scattered] = 1.0
-        df = (n_bins - 1) * (groups - 1)
         rest = n - 1 - form.freedom
         adjusted = 1 - (1 - explained) * (n - 1) / rest if rest > 0 else np.zeros(len(p))
         linear = np.where(fourths > 0, np.maximum(0.0, adjusted), 0.0)
-        shaped = -np.expm1(-2 * np.maximum(0.0, nats - df / 2) / n)
+        shaped = -np.expm1(-2 * np.maximum(0.0, nats) / n)
         value = np.sqrt(np.maximum(linear, shaped))
         value[constant] = 0.0
         return cls(value, p, single | (by_bins <= by_ranks), constant)

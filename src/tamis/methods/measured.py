@@ -153,7 +153,7 @@ class MeasuringRule(Rule):
 
     Parameters
     ----------
-    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+    measure : {"auto", "mutual_information", "fisher_z", "any_shape", ...} or Measure
         How strongly a feature depends on the target, and on another feature. "auto" depends on
         the data: whole numbers with few levels and a class target get a measure of categories,
         everything else a measure of numbers; `measure_` is the one that was picked, and

@@ -34,7 +34,7 @@ class FCBFRule(CandidateRule):
 
     Parameters
     ----------
-    measure : {"auto", "symmetric_uncertainty", "mutual_information", "fisher_z"} or Measure
+    measure : {"auto", "symmetric_uncertainty", "fisher_z", "any_shape", ...} or Measure
         The measure used for SU. "auto" depends on the data: whole numbers with few levels get
         ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``. If a measure has its
         own level, as the latter does, a feature must be above that too.

@@ -35,7 +35,7 @@ class MRMRRule(CandidateRule):
 
     Parameters
     ----------
-    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+    measure : {"auto", "mutual_information", "fisher_z", "any_shape", ...} or Measure
         The measure used for I. "auto" depends on the data: whole numbers with few levels get
         ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which uses the absolute
         correlation instead of I.

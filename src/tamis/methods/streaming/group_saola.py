@@ -60,7 +60,7 @@ class GroupSAOLARule(SAOLARule):
 
     Parameters
     ----------
-    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+    measure : {"auto", "mutual_information", "fisher_z", "any_shape", ...} or Measure
         The measure used for I, as in `SAOLA`.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it

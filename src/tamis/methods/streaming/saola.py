@@ -47,7 +47,7 @@ class SAOLARule(MeasuredRule):
 
     Parameters
     ----------
-    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+    measure : {"auto", "mutual_information", "fisher_z", "any_shape", ...} or Measure
         The measure used for I. "auto" depends on the data: whole numbers with few levels and a
         class target get ``MutualInformation(alpha=0.01)``, everything else
         ``FisherZ(alpha=0.01)``; `measure_` is what was picked, and `choices_` says why.
