@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._docs import fill
+from tamis.core.target import Target
 from tamis.measures import AnyShape, FisherZ
 
 Make = Callable[[np.random.Generator, int, int], Any]
@@ -86,7 +87,7 @@ NOISE: dict[str, tuple[Any, Make]] = {
     "1,000 rows, 5 % positive, Cauchy": (rare(1000, 50), cauchy),
     "62 rows, 4 classes, counts": (classes(62, 4), counts),
     "80 rows, 9 classes, normal": (classes(80, 9), normal),
-    "80 rows, 26 classes, normal": (classes(80, 26), normal),
+    "130 rows, 26 classes, normal": (classes(130, 26), normal),
     "200 rows, 26 classes, normal": (classes(200, 26), normal),
     "1,000 rows, 26 classes, normal": (classes(1000, 26), normal),
     "1,000 rows, 26 classes, counts": (classes(1000, 26), counts),
@@ -114,11 +115,14 @@ NOISE: dict[str, tuple[Any, Make]] = {
 def share_passing(design: str, columns: int = COLUMNS, alpha: float = ALPHA) -> list[float]:
     """Return the share of noise columns that passes AnyShape, and FisherZ."""
     y, make = NOISE[design]
+    target = Target.of(y, task="regression" if y.dtype.kind == "f" else "classification")
     rng = np.random.default_rng(sum(map(ord, design)))
     passed = np.zeros(2)
     for _ in range(columns // BLOCK):
         X = make(rng, len(y), BLOCK)
-        passed += [np.sum(m.relevance(X, y).dependent) for m in (AnyShape(alpha), FisherZ(alpha))]
+        passed += [
+            np.sum(m.relevance(X, target).dependent) for m in (AnyShape(alpha), FisherZ(alpha))
+        ]
     return (passed / columns).tolist()
 
 
