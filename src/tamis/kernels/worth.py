@@ -49,30 +49,30 @@ def sums_and_limits(left, rank, n, sums, limit, limited_by):
 
 
 @jit
-def is_worth_least(mine, theirs, relevance, others, sums, limit, resolution):
+def is_worth_least(mine, theirs, relevance, is_stronger, sums, limit, resolution):
     """Return whether a newcomer would leave first, what it is worth, its limit, and who sets it.
 
-    `mine` is what it says once each other is known, `theirs` the other way round; `sums` and
-    `limit` are those of the pool without it.
+    `mine` is what it says once each other is known, `theirs` the other way round; `is_stronger`
+    marks the more relevant ones; `sums` and `limit` are those of the pool without it.
     """
-    n = len(others)
+    n = len(mine)
     alone = relevance**2
     least, by, total = alone, -1, 0.0
     for j in range(n):
         total += mine[j]
-        if others[j] >= relevance and mine[j] < least:
+        if is_stronger[j] and mine[j] < least:
             least, by = mine[j], j
     worth = 0.5 * least + 0.5 * (total + alone) / (n + 1)
     lowest = worth
     for pass_ in range(2):
         for i in range(n):
             other = limit[i]
-            if relevance > others[i] and theirs[i] < other:
+            if not is_stronger[i] and theirs[i] < other:
                 other = theirs[i]
             other = 0.5 * other + 0.5 * (sums[i] + theirs[i]) / (n + 1)
             if pass_ == 0:
                 lowest = min(lowest, other)
-            elif other <= lowest + resolution and others[i] < relevance:
+            elif other <= lowest + resolution and not is_stronger[i]:
                 return False, worth, least, by
     return worth <= lowest + resolution, worth, least, by
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from tamis.kernels.worth import is_worth_least, leave_in_turn, sums_and_limits
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
+
+#: Relevance that is equal to so many digits is tied.
+DIGITS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,16 @@ class Weighed:
     limited_by: Ints
 
 
+def content_key(column: Any) -> int:
+    """Return a number that depends on the values of a prepared column only, for ties."""
+    key = 0
+    for name in ("rows", "codes", "scores"):
+        values = getattr(column, name, None)
+        if values is not None:
+            key = zlib.crc32(np.ascontiguousarray(values).tobytes(), key)
+    return key
+
+
 @dataclass(eq=False)
 class Pool(Kept):
     """The features that are kept or wait in reserve, oldest first, and a table of their pairs.
@@ -50,6 +64,8 @@ class Pool(Kept):
         it says alone; there is room for more.
     is_kept : ndarray of bool
         Whether each feature is kept; the others wait in reserve.
+    keys : ndarray of int
+        Decide between equally relevant features, so that the order of arrival does not.
     """
 
     _: KW_ONLY
@@ -57,6 +73,7 @@ class Pool(Kept):
     capacity: int
     left: Floats = field(default_factory=lambda: np.zeros((16, 16)))
     is_kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     #: The parts of worth in the present pool; None since it changed.
     _parts: tuple[Floats, Floats] | None = None
 
@@ -77,6 +94,7 @@ class Pool(Kept):
         self.features = np.append(self.features, arrival.feature)
         self.relevance = np.append(self.relevance, arrival.relevance)
         self.is_kept = np.append(self.is_kept, False)
+        self.keys = np.append(self.keys, content_key(arrival.column))
 
     def least(
         self, arrival: Arrival, mine: Floats, theirs: Floats
@@ -91,8 +109,9 @@ class Pool(Kept):
             sums_and_limits(self.left, self._rank(), n, sums, limit, limited_by)
             self._parts = sums, limit
         leaves, worth, limit, by = is_worth_least(
-            mine, theirs, arrival.relevance, self.relevance, *self._parts, self.measure.resolution
-        )
+            mine, theirs, arrival.relevance, self.stronger(arrival), *self._parts,
+            self.measure.resolution,
+        )  # fmt: skip
         return (worth, limit, by) if leaves else None
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
@@ -102,12 +121,18 @@ class Pool(Kept):
         self.panel.drop(positions)
         self.left[: len(rest), : len(rest)] = self.left[:n, :n][np.ix_(rest, rest)]
         self.features, self.relevance = self.features[rest], self.relevance[rest]
-        self.is_kept = self.is_kept[rest]
+        self.is_kept, self.keys = self.is_kept[rest], self.keys[rest]
+
+    def stronger(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
+        """Return which features are more relevant than a newcomer, by `_rank`."""
+        theirs, mine = np.round(self.relevance, DIGITS), round(arrival.relevance, DIGITS)
+        first: npt.NDArray[np.bool_] = self.keys <= content_key(arrival.column)
+        return (theirs > mine) | ((theirs == mine) & first)
 
     def _rank(self) -> Ints:
-        """Return the position of each feature by relevance, the older first among equals."""
+        """Return the position of each feature by relevance, then by contents, then by age."""
         rank = np.empty(len(self), np.int64)
-        rank[np.argsort(-self.relevance, kind="stable")] = np.arange(len(self))
+        rank[np.lexsort((self.keys, -np.round(self.relevance, DIGITS)))] = np.arange(len(self))
         return rank
 
     def weigh(self, down_to: int) -> Weighed:

@@ -111,10 +111,10 @@ class SieveRule(MeasuredRule):
                 "tell; use measure='any_shape', or a method that needs pairs only, such as saola"
             )
         if self.n_features is None:
-            size = capacity = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)
+            size = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)
         else:
-            size, capacity = self.n_features, max(LEAST_POOL, 2 * self.n_features)
-        return Pool(panel, measure, n_features=size, capacity=capacity)
+            size = self.n_features
+        return Pool(panel, measure, n_features=size, capacity=max(LEAST_POOL, 2 * size))
 
     def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
         """Return the fields that the sentences share."""
@@ -150,9 +150,9 @@ class SieveRule(MeasuredRule):
         pairs = copies | (passed >= np.minimum(others, mine) - rounding)
         if not pairs.any():
             return None, []
-        older = others >= mine - rounding
-        if (pairs & older).any():
-            which = int(np.argmax(np.where(pairs & older, dependence, -1.0)))
+        drops = pairs & pool.stronger(arrival)
+        if drops.any():
+            which = int(np.argmax(np.where(drops, dependence, -1.0)))
             reason = "copy" if copies[which] else "explained"
             cause = (int(pool.features[which]),)
             value, level = float(dependence[which]), float(passed[which])
