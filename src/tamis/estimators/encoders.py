@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from tamis.core.blocks import ColumnBlock, Compressed, refuse_broken
 from tamis.core.errors import InputError, ParameterError
@@ -17,6 +17,12 @@ from tamis.encode.encoder import Encoder, Floats
 from tamis.encode.mdlp import MDLPEncoder
 from tamis.encode.missing import Missing
 from tamis.encode.plain import PlainEncoder
+from tamis.sources.arrays.in_memory import (
+    MemorySource,
+    frame_words,
+    is_frame,
+    without_row_labels,
+)
 
 
 class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,8 +60,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
         Parameters
         ----------
-        X : array or scipy sparse matrix of shape (n_rows, n_columns)
-            The numbers.
+        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+            The numbers; a data frame may also hold text, categories and Booleans.
         y : array-like of shape (n_rows,)
             The classes, for encoders that need them.
         """
@@ -65,12 +71,18 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        if self.encoder.supervised:
+        self._words: dict[str, Any] = {}
+        if is_frame(X):
+            X = without_row_labels(X)
+            validate_data(self, X, skip_check_array=True)
+            self._words = frame_words(X)
+            y = column_or_1d(y, warn=True) if self.encoder.supervised else None
+        elif self.encoder.supervised:
             X, y = validate_data(self, X, y, ensure_all_finite=False, **options)
         else:
             X = validate_data(self, X, ensure_all_finite=False, **options)
         target = Target.of(y, needs_classes=True) if self.encoder.supervised else None
-        self._cuts = self._encoder().find(ColumnBlock.of(X), target, self._name_of)
+        self._cuts = self._encoder().find(self._block(X), target, self._name_of)
         self.cuts_ = [self._cuts.of(j) for j in range(X.shape[1])]
         return self
 
@@ -78,10 +90,14 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """Codes of the values: an array, or a sparse matrix for sparse input."""
         check_is_fitted(self)
         refuse_broken(X)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
-        )
-        block, encoder = ColumnBlock.of(X), self._encoder()
+        if is_frame(X):
+            X = without_row_labels(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(
+                self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
+            )
+        block, encoder = self._block(X), self._encoder()
         encoder.refuse_bad_values(block, self._name_of)
         v = encoder.apply(block, self._cuts).values
         if isinstance(v, Compressed):
@@ -91,9 +107,18 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = Missing.of(self.missing).policy != "error"
         tags.target_tags.required = self.encoder.supervised
         return tags
+
+    def _block(self, X: Any) -> ColumnBlock:
+        """Return a table as one block; words have the codes of the fitted table."""
+        if not is_frame(X):
+            return ColumnBlock.of(X)
+        source = MemorySource(X)
+        source.known_words = self._words
+        return source.whole()
 
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         names = getattr(self, "feature_names_in_", None)

@@ -19,11 +19,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from tamis.core.blocks import ColumnBlock, group_labels, refuse_broken, with_group
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import InputError, ParameterError, warn
 from tamis.core.names import Names
 from tamis.core.params import inherit_docs
 from tamis.core.target import Target
@@ -32,6 +33,7 @@ from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
 from tamis.engine.groups import grouped
 from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
 from tamis.engine.stopping import Stop, Stopper
+from tamis.measures.auto import BY_NAME as MEASURES
 from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 from tamis.sources.arrays.in_memory import (
@@ -39,6 +41,7 @@ from tamis.sources.arrays.in_memory import (
     is_frame,
     is_series,
     one_column,
+    picked_columns,
     without_row_labels,
 )
 from tamis.sources.aside import arranged, covariates_of
@@ -99,6 +102,8 @@ class ColumnEstimator(SelectingEstimator):
     #: was started or fitted.
     _selector: ColumnSelector
     _encoding: Encoding | None
+    #: Where the features are in X, if some of its columns were left out.
+    _positions: npt.NDArray[np.int64] | None = None
     _stop: Stop | None
     _stopper: Stopper | None
 
@@ -155,7 +160,7 @@ class ColumnEstimator(SelectingEstimator):
         refuse_broken(X)  # before scikit-learn converts it
         if is_frame(X):
             X = without_row_labels(X)
-            source = MemorySource(X, column_or_1d(y, warn=True))
+            source = MemorySource(X, column_or_1d(y, warn=True), dates=None)
             validate_data(self, X, skip_check_array=True)
         else:
             X, labels = validate_data(
@@ -164,6 +169,7 @@ class ColumnEstimator(SelectingEstimator):
             )  # fmt: skip
             source = MemorySource(X, column_or_1d(labels, warn=True))
         self.__dict__.pop("_selector", None)
+        self._positions = source.positions
         labelled = y if is_series(y) else source.target()
         selector, target, reason = self._begin(labelled, sample_weight, given)
         found = arranged(source, keep=CommonParameters.of(self).keep)
@@ -195,6 +201,41 @@ class ColumnEstimator(SelectingEstimator):
         selector = vars(self).get("_selector")
         return () if selector is None else (selector, selector.rule)
 
+    def __getattr__(self, name: str) -> Any:
+        value, positions = super().__getattr__(name), vars(self).get("_positions")
+        # Features are columns of X, even if dates among them were left out.
+        in_table = name in ("kept_", "ranking_") and positions is not None
+        return positions[value] if in_table else value
+
+    def transform(self, X: Any) -> Any:
+        """Reduce a table with the fitted columns to the kept features.
+
+        Of a data frame or an Arrow table, the kept columns are returned unchanged; of anything else
+        an array or a sparse matrix. `set_output` decides the kind of data frame.
+        """
+        if not is_frame(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        X = without_row_labels(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        kept = np.flatnonzero(self.get_support()).tolist()
+        if not kept:
+            warn("No features were selected, so the table has no columns", UserWarning)
+        kind = _get_output_config("transform", estimator=self)["dense"]
+        return picked_columns(X, kept, None if kind == "default" else kind)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        stated = (self.missing, getattr(self.encode, "missing", "auto"))
+        policies = {getattr(given, "policy", given) for given in stated}
+        measure = getattr(self, "measure", "auto")
+        if isinstance(measure, str):
+            measure = MEASURES.get(measure, getattr(self._rule, "continuous_measure", None))
+        by_measure = "error" not in policies and getattr(measure, "takes_gaps", False)
+        tags.input_tags.allow_nan = bool(policies & {"category", "delete"}) or by_measure
+        tags.input_tags.categorical = tags.input_tags.string = self.encode is not None
+        return tags
+
     def why(self, feature: int | str) -> str:
         """Explain in one sentence, with the numbers, what happened to a feature.
 
@@ -203,6 +244,8 @@ class ColumnEstimator(SelectingEstimator):
         feature : int or str
             Its number, in order of arrival, or its name.
         """
+        if isinstance(feature, int) and self._positions is not None:
+            feature = self.feature_names_in_[feature]
         return self.log_.why(feature)
 
     def plot(self) -> Any:
@@ -218,7 +261,7 @@ class ColumnEstimator(SelectingEstimator):
         if input_features is not None:
             # SelectorMixin checks that the names given are the names seen.
             return np.asarray(super().get_feature_names_out(input_features))
-        return np.array([self.log_.names[int(f)] for f in self.kept_], dtype=object)
+        return np.array([self.log_.names[int(f)] for f in self._selector.kept_], dtype=object)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -262,8 +305,8 @@ class StreamEstimator(ColumnEstimator):
         name_prefix, name_base : str, int
             Features that come without a name are called prefix + (arrival number + base).
         """
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.pop("_selector", None)
+        for stale in ("feature_names_in_", "_selector", "_positions"):
+            self.__dict__.pop(stale, None)
         selector, target, reason = self._begin(y, sample_weight, given)
         if CommonParameters.of(self).keep is not None:
             raise ParameterError(KEEP_LATER)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -76,6 +78,10 @@ class MemorySource(ColumnSource):
     n_rows: int = 0
     n_columns: int = 0
     stored: int | None = None
+    #: Where the features are in a data frame, if dates among its columns were left out.
+    positions: npt.NDArray[np.int64] | None = None
+    #: The words of columns of a data frame, if their codes are those of another one.
+    known_words: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -93,7 +99,11 @@ class MemorySource(ColumnSource):
         self._frame: Any = None
         self._matrix: Any = None
         if is_frame(X):
-            self._frame = _as_frame(X) if dates == "error" else _without_dates(_as_frame(X), dates)
+            frame = _as_frame(X)
+            self._frame = frame if dates == "error" else _without_dates(frame, dates)
+            if len(self._frame.columns) < len(frame.columns):
+                taken = set(self._frame.columns)
+                self.positions = np.flatnonzero([name in taken for name in frame.columns])
             shape = (len(self._frame), len(self._frame.columns))
             if names is None:
                 self._names = Names.of(self._frame.columns)
@@ -171,7 +181,7 @@ class MemorySource(ColumnSource):
         names = None if self._names is None else self._names.part(lo, hi)
         first = self._first + lo
         if self._frame is not None:
-            values, all_categories, words = _frame_values(self._frame, lo, hi)
+            values, all_categories, words = _frame_values(self._frame, lo, hi, self.known_words)
             kind: Any = "discrete" if all_categories else "unknown"
             return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
         if isinstance(self._matrix, Compressed):
@@ -236,6 +246,17 @@ def _without_dates(frame: Any, dates: str | None) -> Any:
     return frame.drop(found)
 
 
+def picked_columns(data: Any, columns: list[int], kind: str | None = None) -> Any:
+    """Return some columns of a data frame, unchanged, as the same or another kind of data frame.
+
+    `kind` is "pandas" or "polars"; by default it stays the same.
+    """
+    picked = _as_frame(data)[:, columns]
+    if kind == "pandas":
+        return picked.to_pandas()
+    return picked.to_polars() if kind == "polars" else picked.to_native()
+
+
 def without_row_labels(data: Any) -> Any:
     """Remove a former pandas index from an Arrow table; return anything else unchanged."""
     import narwhals as nw
@@ -256,10 +277,29 @@ def refuse_rounding(values: Any, what: str) -> None:
         )
 
 
+def frame_words(data: Any) -> dict[str, Any]:
+    """Return the sorted words of each column of a data frame that holds text or categories."""
+    frame, found = _as_frame(data), {}
+    for name in frame.columns:
+        series = frame.get_column(name)
+        if _is_words(series.dtype):
+            found[name] = sorted_words(_text(series))
+    return found
+
+
+def _is_words(dtype: Any) -> bool:
+    import narwhals as nw
+
+    return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
 def _frame_values(
-    frame: Any, lo: int, hi: int
+    frame: Any, lo: int, hi: int, known: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
-    """Return columns lo..hi-1 as numbers, whether all are categories, and which are text."""
+    """Return columns lo..hi-1 as numbers, whether all are categories, and which are text.
+
+    `known` are the words of columns, if their codes are given; other words have one code more.
+    """
     import narwhals as nw
 
     words = np.zeros(hi - lo, dtype=np.bool_)
@@ -274,8 +314,8 @@ def _frame_values(
             column = (series.cast(nw.Float64) if gaps else series).to_numpy()
             refuse_rounding(column, f"values of column {name!r}")
             values[:, j] = column
-        elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-            values[:, j] = _codes(series)
+        elif _is_words(dtype):
+            values[:, j] = _codes(series, known.get(name))
             # Two categories are a flag: the order of their codes does not matter.
             words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
@@ -286,14 +326,26 @@ def _frame_values(
     return values, all_categories, words
 
 
-def _codes(series: Any) -> npt.NDArray[np.float64]:
-    """Return codes of text or categories, by sorted value; NaN if missing."""
+def _codes(series: Any, words: Any = None) -> npt.NDArray[np.float64]:
+    """Return codes of text or categories, by sorted value; NaN if missing.
+
+    Words that are not among the given ones have the code that follows them.
+    """
+    text = _text(series)
+    if words is None:
+        return coded(text, sorted_words(text))
+    codes = coded(text, words)
+    unknown = np.isnan(codes) & ~np.asarray(text.is_null())
+    return np.where(unknown, float(len(words)), codes)
+
+
+def _text(series: Any) -> Any:
+    """Return text or categories as an Arrow column of words."""
     import narwhals as nw
     import pyarrow as pa
 
     if series.dtype == nw.Object:
-        column = pa.array([None if v != v or v is None else str(v) for v in series.to_list()])
-    else:
-        column = series.to_arrow()
-    text = as_words(column)
-    return coded(text, sorted_words(text))
+        return as_words(
+            pa.array([None if v != v or v is None else str(v) for v in series.to_list()])
+        )
+    return as_words(series.to_arrow())

@@ -1,0 +1,154 @@
+"""Data frames with words, categories, Booleans, nullable integers, dates and gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils import get_tags
+
+import tamis
+from tamis.core.errors import DataWarning, InputError
+
+HOW = {"encode": "mdlp", "missing": "category"}
+KINDS = {
+    "pandas": lambda table: table,
+    "polars": pl.from_pandas,
+    "arrow": lambda table: pa.Table.from_pandas(table, preserve_index=False),
+}
+
+
+def patients(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    sick = rng.integers(0, 2, n)
+    age = 40 + 15 * sick + 6 * rng.normal(size=n)
+    age[::11] = np.nan
+    colour = np.where(sick == 1, rng.choice(["pale", "red"], n), rng.choice(["red", "blue"], n))
+    visits = pd.array(rng.poisson(2 + 3 * sick), dtype="Int64")
+    visits[5] = pd.NA
+    table = pd.DataFrame(
+        {
+            "age": age,
+            "noise": rng.normal(size=n),
+            "colour": pd.Series(colour, dtype="string").where(rng.random(n) < 0.95),
+            "ward": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+            "smokes": rng.random(n) < 0.3 + 0.4 * sick,
+            "visits": visits,
+        }
+    )
+    return table, sick
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["SAOLA", "FCBF", "MRMR", "Sieve", "CFS"])
+def test_fit_keeps_what_select_keeps(kind, method):
+    table, y = patients()
+    data, estimator = KINDS[kind](table), getattr(tamis, method)
+    run = tamis.select(data, estimator(), y, **HOW)
+    fitted = estimator(**HOW).fit(data, y)
+    assert fitted.get_feature_names_out().tolist() == run.kept_names
+    assert fitted.kept_.tolist() == run.selector.kept_.tolist()
+    assert [fitted.why(name) for name in table] == [run.log.why(name) for name in table]
+    assert "age" in run.kept_names
+    assert "noise" not in run.kept_names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transform_returns_the_kept_columns_unchanged(kind):
+    table, y = patients()
+    data = KINDS[kind](table)
+    fitted = tamis.SAOLA(**HOW).fit(data, y)
+    kept = fitted.get_feature_names_out().tolist()
+    found = fitted.transform(data)
+    assert type(found) is type(data)
+    expected = data.select(kept) if kind != "pandas" else data[kept]
+    assert found.equals(expected)
+    for output, frame in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
+        shown = fitted.set_output(transform=output).transform(data)
+        assert isinstance(shown, frame)
+        assert list(shown.columns) == kept
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.transform(data.rename({"age": "years"}) if kind == "polars" else pd.DataFrame(
+            np.zeros((3, 6)), columns=list("abcdef")))  # fmt: skip
+
+
+def test_dates_are_left_out_with_a_note_and_features_stay_columns_of_the_table():
+    table, y = patients()
+    table.insert(0, "day", pd.date_range("2020-01-01", periods=len(table)))
+    with pytest.warns(DataWarning, match="'day' holds dates and was left out"):
+        fitted = tamis.SAOLA(**HOW).fit(table, y)
+    names = fitted.get_feature_names_out().tolist()
+    assert table.columns[fitted.kept_].tolist() == names
+    assert table.columns[fitted.get_support()].tolist() == names
+    assert fitted.why(1) == fitted.why("age")
+    assert fitted.transform(table).columns.tolist() == names
+    with pytest.warns(DataWarning, match="'day' holds dates"):
+        batch = tamis.FCBF(**HOW).fit(table, y)
+    assert sorted(batch.ranking_.tolist()) == batch.kept_.tolist()
+    assert "day" not in batch.get_feature_names_out()
+
+
+def test_the_recipe_can_be_cross_validated():
+    table, y = patients()
+    table["colour"] = table["colour"].fillna("none").astype(object)
+    words = make_column_selector(dtype_include=["string", "category", "object"])
+    rest = ColumnTransformer(
+        [("words", OrdinalEncoder(), words)], remainder="passthrough"
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(
+        tamis.SAOLA(**HOW), rest, HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    )
+    scores = cross_validate(pipe, table, y, cv=3, error_score="raise")["test_score"]
+    assert scores.mean() > 0.8
+    grid = {"saola__encode": ["mdlp", "equal-frequency"]}
+    search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(table, y)
+    assert search.best_score_ > 0.8
+    some = ColumnTransformer([("s", tamis.SAOLA(**HOW), ["age", "colour", "ward"])])
+    assert some.set_output(transform="pandas").fit(table, y).transform(table).columns.tolist() == [
+        "s__age", "s__colour",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_takes_mixed_columns_and_remembers_their_words(kind):
+    table, y = patients()
+    data = KINDS[kind](table)
+    mdlp = tamis.encode.MDLP(missing="category")
+    pipe = make_pipeline(mdlp, tamis.FCBF()).fit(data, y)
+    names = [table.columns[i] for i in pipe[-1].kept_]
+    assert names == tamis.select(data, "fcbf", y, **HOW).kept_names
+    codes = mdlp.transform(data)
+    assert codes.shape == table.shape
+    # Fewer words, in another table, have the same codes; a new word has a code of its own.
+    part = table.iloc[:20].reset_index(drop=True)
+    assert np.array_equal(mdlp.transform(KINDS[kind](part)), codes[:20])
+    part["colour"] = pd.array(["violet"] * 20, dtype="string")
+    at = list(table.columns).index("colour")
+    assert set(mdlp.transform(KINDS[kind](part))[:, at]).isdisjoint({0.0, 1.0, 2.0})
+
+
+def test_tags_say_what_is_taken():
+    def tags(estimator):
+        found = get_tags(estimator).input_tags
+        return found.allow_nan, found.categorical, found.string
+
+    assert tags(tamis.SAOLA()) == (False, False, False)
+    assert tags(tamis.SAOLA(encode="mdlp")) == (False, True, True)
+    assert tags(tamis.SAOLA(**HOW)) == (True, True, True)
+    assert tags(tamis.SAOLA(missing="delete")) == (True, False, False)
+    assert tags(tamis.encode.MDLP(missing="category")) == (True, True, True)
+
+
+def test_gaps_and_words_without_a_policy_are_refused():
+    table, y = patients()
+    with pytest.raises(InputError, match=r"contains NaN \(a missing value\) in column 'age'"):
+        tamis.SAOLA(encode="mdlp").fit(table, y)
+    with pytest.raises(InputError, match="column 'colour' holds words"):
+        tamis.SAOLA("fisher_z").fit(table[["colour"]].fillna("red"), y)
