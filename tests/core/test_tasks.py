@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
-from tamis.core.errors import DataWarning, InputError
+import tamis
+from tamis.core.errors import DataWarning, InputError, SourceError
 from tamis.core.target import Target
 from tamis.core.tasks import task_of
 
@@ -159,3 +160,17 @@ def test_text_cannot_be_a_number_to_predict():
     for y in (["a", "b"], np.array(["a", "b"], dtype=object)):
         with pytest.raises(InputError, match=r"^task='regression' needs numbers, and y holds some"):
             Target.of(y, "regression")
+
+
+def test_long_labels_of_files_stay_distinct_or_are_refused(tmp_path):
+    for big in (2**60, 2**70):
+        rows = [f"{i / 7:.2f},{big + i % 2}" for i in range(20)]
+        (tmp_path / "ids.csv").write_text("\n".join(["x,id", *rows, ""]))
+        target = Target.of(tamis.open(tmp_path / "ids.csv", target="id").target())
+        assert target.task == "classification"
+        assert [int(label) for label in target.classes] == [big, big + 1]
+        (tmp_path / "ids.svm").write_text(f"{big} 1:2\n{big + 1} 1:3\n")
+        with pytest.raises(SourceError, match=r"line 2, byte 1: .* is a whole number beyond 2"):
+            tamis.open(tmp_path / "ids.svm").load()
+    (tmp_path / "large.csv").write_text("x,y\n1,1e17\n2,3e18\n")
+    assert tamis.open(tmp_path / "large.csv", target="y").target().tolist() == [1e17, 3e18]

@@ -447,10 +447,23 @@ def _target(labels: list[Any], plain: Callable[[Any], Any]) -> npt.NDArray[Any]:
 
     column = pa.chunked_array(labels)
     try:
-        return whole_numbers(floats(plain(column).cast(pa.float64())))
+        numbers = whole_numbers(floats(plain(column).cast(pa.float64())))
+        if numbers.dtype.kind == "i" or not _are_digits(column):
+            return numbers
+        # Identifiers that floats would round: exact, or text if they are longer still.
+        return np.asarray(column.cast(pa.int64()))
     except pa.ArrowInvalid:
         found: npt.NDArray[Any] = column.to_numpy()
         return found if column.null_count else found.astype(str)
+
+
+def _are_digits(column: Any) -> bool:
+    """Return whether a column holds whole numbers only, written without a point or an exponent."""
+    import pyarrow.compute as pc
+
+    return (
+        column.null_count == 0 and pc.all(pc.match_substring_regex(column, r"^[+-]?\d+$")).as_py()
+    )
 
 
 def _dates_in_text(

@@ -531,18 +531,28 @@ def _slow_numbers(
     values: npt.NDArray[np.float64],
     indptr: npt.NDArray[np.int64],
 ) -> list[tuple[int, Fault]]:
-    """Use Python to parse the tokens that the kernel marked; return rows that overflow float64."""
+    """Use Python to parse the tokens that the kernel marked; return rows that float64 cannot hold.
+
+    Those are rows with a number that overflows, and with a label that would be rounded: two
+    identifiers must not become one class.
+    """
     too_large = []
     for entry, at in slow.tolist():
-        number = float(_token(text, at))
+        token = _token(text, at)
+        number = float(token)
         row = -1 - entry if entry < 0 else int(np.searchsorted(indptr, entry, side="right")) - 1
-        if math.isinf(number):
+        if math.isinf(number) or (entry < 0 and _is_rounded(token, number)):
             too_large.append((row, Fault(kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE, at)))
         elif entry < 0:
             labels[row] = number
         else:
             values[entry] = number
     return too_large
+
+
+def _is_rounded(token: str, number: float) -> bool:
+    """Return whether a token is a whole number that another float stands for."""
+    return token.lstrip("+-").isdecimal() and int(token) != number
 
 
 def _token(text: Text, at: int) -> str:
@@ -571,6 +581,11 @@ def _explain(kind: int, token: str) -> str:
         is_finite = math.isfinite(float(token))
     except ValueError:
         is_finite = True
+    if kind == kernel.BAD_LABEL and is_finite and token.lstrip("+-").isdecimal():
+        return (
+            "is a whole number beyond 2^53 that a float cannot hold, so two such labels could "
+            "become one class; renumber the classes, or read the labels from a CSV or Parquet file"
+        )
     if kind == kernel.BAD_LABEL and "," in token:
         return "is a list of labels (multi-label); expected one number at the start of each line"
     if kind == kernel.BAD_LABEL and ":" in token:
