@@ -204,8 +204,9 @@ class ColumnEstimator(SelectingEstimator):
     def __getattr__(self, name: str) -> Any:
         value, positions = super().__getattr__(name), vars(self).get("_positions")
         # Features are columns of X, even if dates among them were left out.
-        in_table = name in ("kept_", "ranking_") and positions is not None
-        return positions[value] if in_table else value
+        if positions is None or name not in ("kept_", "ranking_"):
+            return value
+        return positions[value]
 
     def transform(self, X: Any) -> Any:
         """Reduce a table with the fitted columns to the kept features.
