@@ -126,8 +126,9 @@ class Pool(Kept):
     def stronger(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
         """Return which features are more relevant than a newcomer, by `_rank`."""
         theirs, mine = np.round(self.relevance, DIGITS), round(arrival.relevance, DIGITS)
-        first: npt.NDArray[np.bool_] = self.keys <= content_key(arrival.column)
-        return (theirs > mine) | ((theirs == mine) & first)
+        first = self.keys <= content_key(arrival.column)
+        result: npt.NDArray[np.bool_] = (theirs > mine) | ((theirs == mine) & first)
+        return result
 
     def _rank(self) -> Ints:
         """Return the position of each feature by relevance, then by contents, then by age."""

@@ -232,7 +232,8 @@ class SieveStream(MeasuredStream):
             pool.leave(gone)
         if len(pool) == pool.capacity and (found := pool.least(arrival, mine, theirs)) is not None:
             worth, limit, by = found
-            reason, level, cause = "least alone", np.nan, ()
+            reason, level = "least alone", np.nan
+            cause: tuple[int, ...] = ()
             if by >= 0:
                 reason, level, cause = "least", limit, (int(pool.features[by]),)
             self.log_.append(
@@ -262,7 +263,8 @@ class SieveStream(MeasuredStream):
 
     def _told(self, reason: str, i: int, weighed: Weighed) -> Decision:
         """Return the decision about the feature at position i, with what it is worth."""
-        pool, level, cause = self._kept, np.nan, ()
+        pool, level = self._kept, np.nan
+        cause: tuple[int, ...] = ()
         if reason not in ("kept", "returned"):
             by = int(weighed.limited_by[i])
             if by >= 0:
