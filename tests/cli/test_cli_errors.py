@@ -98,7 +98,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, message):
     ("options", "message"),
     [
         ([], "Missing option '--out'; see tamis select --help"),
-        (["--out", "run", "--method", "sieve"], "Invalid value for '--method': 'sieve' is not "),
+        (["--out", "run", "--method", "strainer"], "Invalid value for '--method': 'strainer' is not "),
         (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not k"),
         (["--out", "run", "--fast"], "No such option"),
         (["--out", "run", "--alpha", "5"], "SAOLA: alpha=5.0 is not a number"),
