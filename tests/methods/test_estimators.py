@@ -137,7 +137,7 @@ def test_fit_and_select_read_the_data_the_same_way() -> None:
     fitted = tamis.SAOLA(**how).fit(X, y)
     assert run.kept_names == fitted.get_feature_names_out().tolist() == ["x4", "x9"]
     assert tamis.select(X, tamis.SAOLA(**how), y).kept_names == run.kept_names
-    assert fitted.choices_["measure"].endswith("turned into categories by MDLP()")
+    assert "turned into categories by MDLP()" in fitted.choices_["measure"]
     live = tamis.SAOLA(**how).start(y).feed(X[:, :5]).feed(X[:, 5:])
     assert live.kept_.tolist() == fitted.kept_.tolist()
     assert [live.why(f) for f in range(12)] == [fitted.why(f) for f in range(12)]
