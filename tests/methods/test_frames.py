@@ -87,6 +87,9 @@ def test_dates_are_left_out_with_a_note_and_features_stay_columns_of_the_table()
     names = fitted.get_feature_names_out().tolist()
     assert table.columns[fitted.kept_].tolist() == names
     assert table.columns[fitted.get_support()].tolist() == names
+    assert fitted.support_.tolist() == fitted.get_support().tolist()
+    assert np.isnan(fitted.scores_[0])
+    assert len(fitted.scores_) == table.shape[1]
     assert fitted.why(1) == fitted.why("age")
     assert fitted.transform(table).columns.tolist() == names
     with pytest.warns(DataWarning, match="'day' holds dates"):

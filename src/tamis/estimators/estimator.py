@@ -204,9 +204,17 @@ class ColumnEstimator(SelectingEstimator):
     def __getattr__(self, name: str) -> Any:
         value, positions = super().__getattr__(name), vars(self).get("_positions")
         # Features are columns of X, even if dates among them were left out.
-        if positions is None or name not in ("kept_", "ranking_"):
+        if positions is None or name not in ("kept_", "ranking_", "scores_", "support_"):
             return value
-        return positions[value]
+        if name in ("kept_", "ranking_"):
+            return positions[value]
+        every = (
+            np.zeros(self.n_features_in_, value.dtype)
+            if name == "support_"
+            else np.full(self.n_features_in_, np.nan)
+        )
+        every[positions] = value
+        return every
 
     def transform(self, X: Any) -> Any:
         """Reduce a table with the fitted columns to the kept features.
