@@ -6,6 +6,7 @@
 # make bench  speed against peers, in one run
 # make reference  write docs/reference.md from the docstrings
 # make reproduce  the papers' experiments on the data beside the project, into docs/reproduction.md
+# make reproduce-default  the default against the usual baselines, into docs/default.md
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,7 +17,7 @@ DRIVER := $(VENV)/.driver
 MINUTES ?= 10
 TESTS ?= tests
 
-.PHONY: demo test test-slow soak test-browser check bench reference reproduce format clean
+.PHONY: demo test test-slow soak test-browser check bench reference reproduce reproduce-default format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
@@ -68,6 +69,9 @@ bench: $(PEERS)
 
 reproduce: $(READY)
 	$(BIN)/python -m reproduce
+
+reproduce-default: $(PEERS)
+	$(BIN)/python -m reproduce.default
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,1 @@
+"""The default selector against the usual baselines, on many data sets."""
