@@ -162,19 +162,19 @@ def boruta(table: Table) -> Kept:
 def sieve(table: Table) -> Kept:
     """Run tamis's default at every size, and at its own."""
     sizes = {**{str(size): size for size in SIZES}, OWN: None}
-    return {name: _fitted(tamis.Sieve(n_features=size), table) for name, size in sizes.items()}
+    return {
+        name: _fitted(tamis.Sieve(n_features=size, task=table.task), table)
+        for name, size in sizes.items()
+    }
 
 
 def saola(table: Table) -> Kept:
     """Run SAOLA, which decides how many it keeps."""
-    return {OWN: _fitted(tamis.SAOLA(), table)}
+    return {OWN: _fitted(tamis.SAOLA(task=table.task), table)}
 
 
 def _fitted(selector: Any, table: Table) -> list[int]:
-    if "task" in selector.get_params():
-        selector.set_params(task=table.task)
-    y = table.y.astype(float) + 1e-9 if table.regression else table.y
-    columns = selector.fit(table.X, y).get_support(indices=True)
+    columns = selector.fit(table.X, table.y).get_support(indices=True)
     return [int(c) for c in columns]
 
 
