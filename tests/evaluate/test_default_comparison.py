@@ -143,6 +143,14 @@ def test_a_slow_selection_is_stopped_and_not_tried_on_other_folds(
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_equal_columns_count_as_one_in_another_order(stored: Any) -> None:
+    X = stored(np.array([[1.0, 0, 1, 0, 2], [0, 3, 0, 3, 0]]))
+    assert cells._first_equal(X).tolist() == [0, 1, 0, 1, 4]
+    assert cells._jaccard([0, 1], [0, 4]) == pytest.approx(1 / 3, abs=1e-4)
+    assert cells._jaccard([], []) == 1.0
+
+
 def with_scores(found: dict[tuple[str, int, str], dict[str, Any]]) -> Numbers:
     stored = cells.Cells(Path("no such file"), LIMITS)
     stored.found = found
