@@ -32,6 +32,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.fixture
 def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")  # the examples run in the root of the project
     return tmp_path
 
 

@@ -333,7 +333,9 @@ class Measuring(ColumnSelector):
         measure = resolve(self.rule.measure, self.rule.alpha)
         self._picked_by_auto = measure is None
         if measure is not None:
-            self._use(measure, "it was given")
+            own = self.rule.measure == type(self.rule).measure
+            name = self.rule.public_name
+            self._use(measure, f"it is the default of {name}" if own else "it was given")
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Pick a measure if that was left to the data."""
