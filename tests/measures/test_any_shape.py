@@ -332,6 +332,12 @@ def test_noise_does_not_pass_when_nearly_every_row_is_a_class(n_classes: int) ->
     y = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
     for noise in (rng.integers(0, 3, (n, 2000)).astype(float), rng.standard_normal((n, 2000))):
         assert np.mean(AnyShape().p_values(noise, y.astype(str)) < 0.01) < 0.02
+    if n_classes > 200:
+        run = tamis.select(noise[:, :3], "sieve", y.astype(str))
+        assert run.why("x0") == (
+            "x0 was dropped as irrelevant: there are too few rows to test its dependence on the "
+            "class"
+        )
 
 
 def test_a_sparse_column_of_one_value_gets_the_result_of_an_earlier_one() -> None:

@@ -292,20 +292,20 @@ def refuse_broken(matrix: Any) -> None:
     """
     if not hasattr(matrix, "tocsc"):
         return
-    shape = tuple(matrix.shape)
+    shape, axes = tuple(matrix.shape), list[tuple[Any, int]]()
     if matrix.format in ("csr", "csc", "bsr"):
         height, width = getattr(matrix, "blocksize", (1, 1))
         vectors, n = shape[0] // height, shape[1] // width
         if matrix.format == "csc":
             vectors, n = n, vectors
-        indptr, axes = matrix.indptr, ((matrix.indices, n),)
+        indptr, axes = matrix.indptr, [(matrix.indices, n)]
         fits = len(indptr) == vectors + 1 and indptr[0] == 0
         fits = fits and indptr[-1] <= min(len(matrix.indices), len(matrix.data))
         for lo in range(0, vectors, PIECE):  # in pieces that stay in the processor's cache
             piece = indptr[lo : lo + PIECE + 1]
             fits = fits and bool(np.all(piece[1:] >= piece[:-1]))
     elif matrix.format == "coo":
-        axes = tuple(zip(matrix.coords, shape, strict=True))
+        axes = list(zip(matrix.coords, shape, strict=True))
         fits = all(len(indices) == len(matrix.data) for indices, _ in axes)
     else:  # their conversion is in Python, or checks indices
         return

@@ -94,11 +94,14 @@ class AnyShape(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the relevance R of every column; it is above its cutoff when p < alpha."""
         block = ColumnBlock.of(columns)
-        tested = self.tested(block, ready_target(target, block.n_rows))
+        encoded = ready_target(target, block.n_rows)
+        tested = self.tested(block, encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         result.value[:], result.cutoff[:] = level_of(
             tested.value, tested.p, self.alpha, tested.by_bins
         )
+        if _form_of(encoded).is_scattered:
+            result.cutoff[:] = np.inf  # there are too few rows to test anything
         result.cutoff[tested.constant] = np.nan
         return result
 
