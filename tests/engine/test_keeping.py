@@ -23,7 +23,7 @@ from tamis.sources.axis import write_store
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
 COLUMNS = [name for name, entry in METHODS.items() if entry.role in ("streaming", "batch")]
-JUDGING = ["saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"]
+JUDGING = ["sieve", "saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"]
 KEEPING = [*JUDGING, "relieff", "all", "random"]
 
 
@@ -49,7 +49,7 @@ def test_every_method_keeps_what_it_must_or_refuses(method):
             tamis.select(frame, method, y, keep=must)
         assert str(caught.value) == (
             f"{BY_METHOD[method].public_name} cannot keep features on request (keep=); use a "
-            "method such as saola, fast-osfs, fcbf, mrmr or relieff"
+            "method such as sieve, saola, fast-osfs, fcbf, mrmr or relieff"
         )
         return
     run = tamis.select(frame, method, y, keep=must)

@@ -138,7 +138,7 @@ class ColumnSelector:
         if self.required and not self.rule.keeps:
             raise InputError(
                 f"{self.rule.public_name} cannot keep features on request (keep=); use a method "
-                "such as saola, fast-osfs, fcbf, mrmr or relieff"
+                "such as sieve, saola, fast-osfs, fcbf, mrmr or relieff"
             )
         for what, there in (
             ("sample weights", self._target.weights), ("covariates", self._target.given)

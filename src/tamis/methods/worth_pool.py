@@ -109,7 +109,7 @@ class Pool(Kept):
             sums_and_limits(self.left, self._rank(), n, sums, limit, limited_by)
             self._parts = sums, limit
         leaves, worth, limit, by = is_worth_least(
-            mine, theirs, arrival.relevance, self.stronger(arrival), *self._parts,
+            mine, theirs, arrival.relevance, self.stronger(arrival), self.required, *self._parts,
             self.measure.resolution,
         )  # fmt: skip
         return (worth, limit, by) if leaves else None
@@ -139,12 +139,13 @@ class Pool(Kept):
     def weigh(self, down_to: int) -> Weighed:
         """Let the feature that is worth least leave, again and again, until `down_to` are left."""
         n = len(self)
-        stay = min(n, down_to)
+        stay = min(n, max(down_to, self.required))
         rank, order = self._rank(), np.empty(n, np.int64)
         worth, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
         leave_in_turn(
-            self.left, rank, n, stay, self.measure.resolution, order, worth, limit, limited_by
-        )
+            self.left, rank, n, self.required, stay, self.measure.resolution, order, worth, limit,
+            limited_by,
+        )  # fmt: skip
         is_left = np.zeros(n, np.bool_)
         is_left[order[n - stay :]] = True
         return Weighed(order, is_left, worth, limit, limited_by)

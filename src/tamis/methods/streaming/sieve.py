@@ -94,6 +94,7 @@ class SieveRule(MeasuredRule):
     """
 
     name: ClassVar[str] = "sieve"
+    keeps: ClassVar[bool] = True
     discrete_measure: ClassVar[Measure] = AnyShape()
     continuous_measure: ClassVar[Measure] = AnyShape()
 
@@ -163,7 +164,8 @@ class SieveRule(MeasuredRule):
                 ("evicted " if pool.is_kept[i] else "") + ("copy" if copies[i] else "explained"),
                 float(others[i]), float(dependence[i]), float(passed[i]), (arrival.feature,),
             )
-            for i in np.flatnonzero(pairs)
+            for i in np.flatnonzero(pairs).tolist()
+            if i >= pool.required
         ]  # fmt: skip
 
     def reasons(self) -> dict[str, Reason]:
@@ -214,9 +216,26 @@ class SieveStream(MeasuredStream):
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         for i in range(first, last):
-            self._meet(scored.arrival(i))
+            if scored.features[i] < self.required:
+                self._keep_required(scored.arrival(i))
+            else:
+                self._meet(scored.arrival(i))
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[i]) + 1)
+
+    def _keep_required(self, arrival: Arrival) -> None:
+        """Keep a feature that must stay; it never leaves the pool."""
+        pool = self._kept
+        _, mine, theirs = pool.beyond(arrival)
+        pool.enter(arrival, mine, theirs)
+        pool.panel.add(arrival.column)
+        pool.required += 1
+        pool.is_kept[-1] = True
+        pool.n_features = max(pool.n_features, pool.required)
+        pool.capacity = max(pool.capacity, 2 * pool.n_features)
+        self.log_.append(
+            Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
+        )
 
     def _meet(self, arrival: Arrival) -> None:
         """Apply the rules to one relevant column, and log everything that changes."""
@@ -282,7 +301,7 @@ class SieveStream(MeasuredStream):
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
         pool = self._kept
-        return pool.features[pool.is_kept] if len(pool.features) else pool.features.copy()
+        return np.sort(pool.features[pool.is_kept]) if len(pool.features) else pool.features.copy()
 
     @property
     def held_features(self) -> npt.NDArray[np.int64]:
@@ -301,7 +320,9 @@ class SieveStream(MeasuredStream):
         """What each kept feature is worth, in the order of `kept_`."""
         if not len(self._kept.features):
             return np.zeros(0)
-        return self._kept.weigh(self._kept.n_features).worth[self._kept.is_kept]
+        pool = self._kept
+        in_order = np.argsort(pool.features[pool.is_kept])  # features to keep come first
+        return pool.weigh(pool.n_features).worth[pool.is_kept][in_order]
 
     # --- saving a stream -------------------------------------------------------------------
 
@@ -316,6 +337,9 @@ class SieveStream(MeasuredStream):
             _, mine, theirs = pool.beyond(arrival)
             pool.enter(arrival, mine, theirs)
             pool.panel.add(arrival.column)
+        pool.required = int(np.count_nonzero(state["features"] < self.required))
+        pool.n_features = max(pool.n_features, pool.required)
+        pool.capacity = max(pool.capacity, 2 * pool.n_features)
         if len(pool):
             pool.is_kept = pool.weigh(pool.n_features).is_left
 
