@@ -52,7 +52,7 @@ def _method_name(value: str) -> str:
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
 @click.option(
-    "--method", default="saola", show_default=True, type=_method_name, metavar="METHOD",
+    "--method", default="sieve", show_default=True, type=_method_name, metavar="METHOD",
     shell_complete=lambda ctx, param, typed: [name for name in METHODS if name.startswith(typed)],
     help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own. Parameters "
     "may follow after colons, as in saola:bound=max.",

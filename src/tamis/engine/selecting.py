@@ -46,7 +46,7 @@ Watch = Callable[[Callable[[], Run]], None]
 
 def select(
     data: Any,
-    selector: Any = "saola",
+    selector: Any = "sieve",
     y: Any = None,
     *,
     task: str = "auto",
@@ -71,7 +71,7 @@ def select(
     ----------
     data : path, Source, array, scipy sparse matrix, data frame or Arrow table
         The features, in any form that ``tamis.open`` reads.
-    selector : str, rule or estimator, default="saola"
+    selector : str, rule or estimator, default="sieve"
         The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
         (a copy is fitted). An estimator that has a `task`, `encode`, `missing` or `keep` of its
         own brings it along.

@@ -103,7 +103,7 @@ class Selection:
         cls,
         folder: str | os.PathLike[str],
         y: Any,
-        selector: Any = "saola",
+        selector: Any = "sieve",
         key: Any = None,
         *,
         task: str = "auto",
@@ -125,7 +125,7 @@ class Selection:
             The folder to create; must not exist.
         y : array-like
             The target, which fixes the rows and their order.
-        selector : str, rule or estimator, default="saola"
+        selector : str, rule or estimator, default="sieve"
             The name of a method for feature streams, its rule, or its estimator, such as
             ``SAOLA()`` (a copy is used).
         key : array-like, optional
