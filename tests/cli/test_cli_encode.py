@@ -24,7 +24,7 @@ def patients(tmp_path):
 
 def test_encode_and_missing(tamis, patients, tmp_path):
     out = tmp_path / "run"
-    arguments = ("select", patients, "--target", "sick", "--out", out)
+    arguments = ("select", patients, "--target", "sick", "--out", out, "--method", "saola")
     refused = tamis(*arguments).one_sentence()
     assert "NaN" in refused
     assert "'age'" in refused
@@ -49,7 +49,8 @@ def test_wrong_options_are_reported(tamis, patients, tmp_path):
         .one_sentence()
         .startswith("KMeansBins: bins=1 is not a whole number at least 2")
     )
-    assert "cannot be a category" in tamis(*arguments, "--missing", "category").one_sentence()
+    saola = ("--method", "saola", "--missing", "category")
+    assert "cannot be a category" in tamis(*arguments, *saola).one_sentence()
 
 
 @pytest.fixture
@@ -107,7 +108,8 @@ def test_numbers_with_gaps_are_left_out_pair_by_pair(tamis, tmp_path):
     body = [f"{line},{label}" for line, label in zip(lines, y, strict=True)]
     path.write_text("\n".join(["noise,strong,sick", *body]) + "\n")
     out = str(tmp_path / "run")
-    done = tamis("select", str(path), "--target", "sick", "--out", out, "--missing", "delete")
+    how = ("--method", "saola", "--missing", "delete")
+    done = tamis("select", str(path), "--target", "sick", "--out", out, *how)
     assert done.code == 0
     assert "saola kept 1 of 2 features" in done.out
     assert "measure: CompletePairs(measure=FisherZ(" in done.out
@@ -132,9 +134,10 @@ def test_a_messy_file_needs_no_option(tamis, tmp_path):
         "price": price.round().astype(int),
     }
     pd.DataFrame(houses).to_csv(tmp_path / "houses.csv", index=False)
-    arguments = (tmp_path / "houses.csv", "--target", "price", "--method", "sieve")
-    done = tamis("select", *arguments, "--out", tmp_path / "run")
+    arguments = (tmp_path / "houses.csv", "--target", "price", "--out", tmp_path / "run")
+    done = tamis("select", *arguments)
     assert done.code == 0, done
+    assert "task: regression, because " in done.out
     assert "values in 2 columns, a bin of their own, unless there are few" in done.out
     kept = pd.read_csv(tmp_path / "run" / "selected.csv")["name"].tolist()
     assert kept == ["city", "area"]

@@ -16,6 +16,8 @@ from tamis.cli import main
 from tamis.core.errors import ParameterError
 from tamis.core.params import parameters
 
+SAOLA = ("--out", "run", "--method", "saola")
+
 
 def everything(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
@@ -98,19 +100,21 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, message):
     ("options", "message"),
     [
         ([], "Missing option '--out'; see tamis select --help"),
-        (["--out", "run", "--method", "strainer"], "Invalid value for '--method': 'strainer' is not "),
+        (["--out", "run", "--method", "strainer"], "Invalid value for '--method': 'strainer' is n"),
         (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not k"),
         (["--out", "run", "--fast"], "No such option"),
-        (["--out", "run", "--alpha", "5"], "SAOLA: alpha=5.0 is not a number"),
-        (["--out", "run", "--measure", "fisher_z", "--alpha", "2"], "SAOLA: alpha=2.0 is not a"),
-        (["--out", "run", "--measure", "fisher_z", "--alpha", "nan"], "SAOLA: alpha=nan is not"),
-        (["--out", "run", "--measure", "fisher_z", "--alpha", "x"], "Invalid value for '--alpha'"),
-        (["--out", "run", "--threshold", "-1"], "MutualInformation: threshold=-1.0 is not a num"),
-        (["--out", "run", "--measure", "fisher_z", "--threshold", "0"],
-         "the measure fisher_z has no threshold"),
-        (["--out", "run", "--threshold", "0.1", "--alpha", "0.1"], "alpha is the level of a te"),
-        (["--out", "run", "--param", "bound=mean"], "SAOLA: bound='mean' is not one of 'min', '"),
-        (["--out", "run", "--param", "gamma=1"], "saola has no parameter 'gamma'; it has measu"),
+        (["--out", "run", "--alpha", "5"], "Sieve: alpha=5.0 is not a number"),
+        ([*SAOLA, "--alpha", "5"], "SAOLA: alpha=5.0 is not a number"),
+        (["--out", "run", "--measure", "fisher_z"], "Sieve asks what a feature says once another"),
+        ([*SAOLA, "--measure", "fisher_z", "--alpha", "2"], "SAOLA: alpha=2.0 is not a"),
+        ([*SAOLA, "--measure", "fisher_z", "--alpha", "nan"], "SAOLA: alpha=nan is not"),
+        ([*SAOLA, "--measure", "fisher_z", "--alpha", "x"], "Invalid value for '--alpha'"),
+        ([*SAOLA, "--threshold", "-1"], "MutualInformation: threshold=-1.0 is not a num"),
+        ([*SAOLA, "--measure", "fisher_z", "--threshold", "0"], "the measure fisher_z has no thre"),
+        ([*SAOLA, "--threshold", "0.1", "--alpha", "0.1"], "alpha is the level of a te"),
+        ([*SAOLA, "--param", "bound=mean"], "SAOLA: bound='mean' is not one of 'min', '"),
+        (["--out", "run", "--param", "gamma=1"], "sieve has no parameter 'gamma'; it has measu"),
+        ([*SAOLA, "--param", "gamma=1"], "saola has no parameter 'gamma'; it has measu"),
         (["--out", "run", "--param", "bound"], "--param 'bound' is not of the form name=value"),
         (["--out", "run", "--width", "0"], "Invalid value for '--width': 0 is not in the range"),
         (["--out", "run", "--n-jobs", "0"], "Invalid value for '--n-jobs': 0 is not in the"),
@@ -140,7 +144,7 @@ def test_an_existing_run_stays(refused, tamis, svm, tmp_path):
     ("labels", "options", "message"),
     [
         ((1, 1, 1), [], "the target is 1 in every row, so no feature can predict it"),
-        ((0.5, 1.5, 2), ["--measure", "mutual_information"], "needs classes"),
+        ((0.5, 1.5, 2), ["--method", "saola:measure=mutual_information"], "needs classes"),
     ],
 )
 def test_targets_that_do_not_fit_leave_nothing(tamis, tmp_path, labels, options, message):

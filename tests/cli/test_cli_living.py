@@ -37,6 +37,8 @@ def test_a_week_on_the_command_line(tamis, week):
         "y",
         "--key",
         "id",
+        "--method",
+        "saola",
         "--measure",
         "mutual_information",
         "--alpha",
@@ -78,6 +80,8 @@ def test_the_target_is_never_fed_and_keys_survive_a_column_store(tamis, week):
         "y",
         "--key",
         "id",
+        "--method",
+        "saola",
         "--measure",
         "mutual_information",
         "--alpha",
@@ -154,6 +158,8 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_reported_by_select(tamis, w
         "y",
         "--key",
         "id",
+        "--method",
+        "saola",
         "--measure",
         "mutual_information",
         "--alpha",
@@ -179,8 +185,8 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_reported_by_select(tamis, w
 
 @pytest.mark.parametrize("more", [(), ("--checkpoint",)])
 def test_a_level_alone_applies_to_the_measure_that_is_picked(tamis, week, more):
-    arguments = ("--target", "y", "--key", "id", "--alpha", "0.2", "--out", "run", *more)
-    message = tamis("select", "monday.parquet", *arguments).out
+    rows = ("--target", "y", "--key", "id", "--method", "saola")
+    message = tamis("select", "monday.parquet", *rows, "--alpha", "0.2", "--out", "run", *more).out
     assert "measure: MutualInformation(threshold=0.0, alpha=0.2), because every value" in message
     record = json.loads((week / "run" / "run.json").read_text())
     assert record["parameters"]["measure"] == "'auto'"
@@ -188,7 +194,7 @@ def test_a_level_alone_applies_to_the_measure_that_is_picked(tamis, week, more):
     assert record["measure"] == "MutualInformation(threshold=0.0, alpha=0.2)"
     assert tamis("feed", "run", "tuesday.parquet", "wednesday.parquet", "--quiet").code == 0
     given = ("--measure", "mutual_information", "--alpha", "0.2")
-    tamis("select", "monday.parquet", "--target", "y", "--key", "id", *given, "--out", "other")
+    tamis("select", "monday.parquet", *rows, *given, "--out", "other")
     assert tamis("feed", "other", "tuesday.parquet", "wednesday.parquet", "--quiet").code == 0
     assert (week / "run" / "selected.csv").read_text() == (week / "other/selected.csv").read_text()
 
@@ -215,7 +221,7 @@ def test_columns_that_are_fed_are_encoded_as_the_run_was(tamis, tmp_path):
     whole.to_csv("all.csv", index=False)
     whole[["age", "weight", "sick"]].to_csv("monday.csv", index=False)
     whole[["pulse"]].to_parquet("tuesday.parquet", index=False)
-    how = ("--target", "sick", "--encode", "mdlp", "--missing", "category")
+    how = ("--target", "sick", "--method", "saola", "--encode", "mdlp", "--missing", "category")
     assert tamis("select", "all.csv", *how, "--out", "whole").code == 0
     for out, more in (("run", ()), ("checked", ("--checkpoint",))):
         assert tamis("select", "monday.csv", *how, "--out", out, *more).code == 0
@@ -268,7 +274,7 @@ def test_groups_from_a_file(tamis, tmp_path):
     )
     plain = ("select", "all.parquet", "--target", "y", "--out", "no", "--groups", "all.tsv")
     assert tamis(*plain).one_sentence() == (
-        "saola takes no groups; use group-saola, or leave out --groups (groups=)"
+        "sieve takes no groups; use group-saola, or leave out --groups (groups=)"
     )
     assert not (tmp_path / "no").exists()
     assert "feature,group" in tamis("select", "--help").out

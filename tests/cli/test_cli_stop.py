@@ -23,7 +23,7 @@ def test_a_run_stops_says_so_and_logs_the_rest(tamis, data):
     done = tamis("select", data, "--stop", "features=3", "--out", "run")
     assert done.code == 0, done
     stopped = "stopped at x14, because 3 features were kept"
-    assert "saola kept 3 of 40 features (12 irrelevant, 25 unexamined)" in done.out
+    assert "sieve kept 3 of 40 features (12 irrelevant, 25 unexamined)" in done.out
     assert f"the selection {stopped}\n" in done.out
     assert tamis("why", "run", "x30").out == f"x30 was not examined: the selection had {stopped}\n"
     assert "at x14, because 3 features were kept" in tamis("info", "run").out

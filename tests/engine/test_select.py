@@ -112,11 +112,11 @@ def test_files_give_the_same_features_and_sentences(table, tmp_path):
     np.save(tmp_path / "t.y.npy", y)
     write_store(tmp_path / "t.cols", tamis.open(tmp_path / "t.svm", zero_based=True))
     wanted = facts_of(select(X, "saola", y))
-    npz = select(tmp_path / "t.npz")
+    npz = select(tmp_path / "t.npz", "saola")
     assert facts_of(npz) == wanted
     # Names of svmlight columns are their numbers in the file; the sentences are otherwise equal.
-    rows = select(str(tmp_path / "t.svm"))
-    assert facts_of(rows) == facts_of(select(tmp_path / "t.cols"))
+    rows = select(str(tmp_path / "t.svm"), "saola")
+    assert facts_of(rows) == facts_of(select(tmp_path / "t.cols", "saola"))
     assert [row["feature"] for row in rows.kept_rows()] == [row["feature"] for row in wanted[1]]
     assert events_of(rows.log) == wanted[2]
 

@@ -144,8 +144,8 @@ def command(**given: Any) -> None:
     Examples:
       tamis select news20.svm --out run/
       tamis select patients.csv --target died --ignore name --out run/
-      tamis select genes.npz --out run/ --measure fisher_z --alpha 0.001
-      tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
+      tamis select genes.npz --out run/ --method saola --measure fisher_z --alpha 0.001
+      tamis select data.svm.gz --out run/ --method saola:bound=max --threshold 0
       tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
       tamis select genes.cols --out run/ --cluster tcp://host:8786
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
