@@ -24,11 +24,10 @@ def patients(tmp_path):
 @pytest.mark.parametrize("how", [(), ("--checkpoint",), ("--cluster", "local:2")])
 def test_weights_and_covariates(tamis, patients, tmp_path, how):
     out = tmp_path / "run"
-    plain = ("select", patients, "--target", "sick", "--ignore", "sex", "--ignore", "age")
-    assert tamis(*plain, "--out", tmp_path / "no").code == 0
+    saola = ("select", patients, "--target", "sick", "--method", "saola")
+    assert tamis(*saola, "--ignore", "sex", "--ignore", "age", "--out", tmp_path / "no").code == 0
     assert "by_age is kept" in tamis("why", tmp_path / "no", "by_age").out
-    arguments = ("select", patients, "--target", "sick", "--out", out, *how)
-    done = tamis(*arguments, "--given", "age", "--given", "sex", "--weights", "w")
+    done = tamis(*saola, "--out", out, *how, "--given", "age", "--given", "sex", "--weights", "w")
     assert done.code == 0
     assert "saola kept 1 of 2 features" in done.out
     assert "\nadjusted for: age, sex\nweights: w\n" in done.out
@@ -43,6 +42,8 @@ def test_wrong_columns_are_reported(tamis, patients, tmp_path):
     assert "has no column 'agee', which given names; did you mean 'age'?" in sentence
     sentence = tamis(*arguments, "--weights", "own", "--ignore", "sex").one_sentence()
     assert sentence.startswith("sample_weight is -")
+    sentence = tamis(*arguments, "--weights", "w").one_sentence()
+    assert sentence.startswith("Sieve cannot use sample weights; use a method with a measure")
     sentence = tamis(*arguments, "--weights", "w", "--method", "lars").one_sentence()
     assert sentence.startswith("LARS cannot use sample weights")
 
