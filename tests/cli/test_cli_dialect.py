@@ -112,7 +112,8 @@ def test_genes_by_samples_with_phenotypes(tamis, tmp_path):
     )
     assert tamis("select", "expr.cols", "--out", "stored").code == 0
     assert open_run("stored").kept_rows() == open_run("run").kept_rows()
-    adjusted = tamis("select", "expr.tsv", *how, "--given", "age", "--out", "adjusted")
+    given = ("--method", "saola", "--given", "age")
+    adjusted = tamis("select", "expr.tsv", *how, *given, "--out", "adjusted")
     assert adjusted.code == 0, adjusted.err
     assert open_run("adjusted").kept_names[0] == "g4"
     assert "rows" in tamis("info", "expr.tsv", *how).out

@@ -101,8 +101,9 @@ def test_convert_and_info_take_the_same_options(tamis, tmp_path, table):
     assert run.code == 0
     assert selected(tmp_path / "run")[0] == "g3"
     # Text stays text in a store: a measure for numbers rejects it there too.
+    numbers = ("--method", "saola", "--measure", "fisher_z")
     sentence = tamis(
-        "select", tmp_path / "a.cols", "--measure", "fisher_z", "--out", tmp_path / "no"
+        "select", tmp_path / "a.cols", *numbers, "--out", tmp_path / "no"
     ).one_sentence()
     assert sentence == (
         "column 'town' holds words, which have no order, and numbers are needed here; leave it out "
@@ -136,7 +137,8 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
     assert error_of("e.parquet", half, "--target", "sick").startswith(
         "cannot be read as a Parquet file, it is truncated or damaged ("
     )
-    assert error_of("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
+    saola = ("--target", "y", "--method", "saola")
+    assert error_of("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", *saola).startswith(
         "Input X contains NaN (a missing value) in column 'a', row 1 (counted from 0); say what"
     )
 

@@ -20,7 +20,7 @@ def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
     assert (tmp_path / "page.md").read_text().startswith("# tamis: t.svm\n")
     assert tamis("report", "run", "--format", "json").code == 0
     page = json.loads((tmp_path / "run" / "report.json").read_text())
-    assert page["summary"].startswith("saola kept ")
+    assert page["summary"].startswith("sieve kept ")
     assert tamis("why", "run", "1").code == 0  # the page does not disturb the run
 
 

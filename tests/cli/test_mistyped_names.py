@@ -7,6 +7,8 @@ import pytest
 
 import tamis as library
 
+SAOLA = ("--method", "saola", "--param")
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -27,8 +29,9 @@ def table(tmp_path):
         (("select", "{}", "--format", "cvs"), "did you mean 'csv'?"),
         (("select", "{}", "--target", "dide"), "did you mean 'died'?"),
         (("select", "{}", "--ignore", "hieght", "--target", "died"), "did you mean 'height'?"),
-        (("select", "{}", "--target", "died", "--param", "bond=max"), "did you mean 'bound'?"),
-        (("select", "{}", "--target", "died", "--param", "bound=mx"), "did you mean 'max'?"),
+        (("select", "{}", "--target", "died", "--param", "n_featurs=5"), "mean 'n_features'?"),
+        (("select", "{}", "--target", "died", *SAOLA, "bond=max"), "did you mean 'bound'?"),
+        (("select", "{}", "--target", "died", *SAOLA, "bound=mx"), "did you mean 'max'?"),
         (("learn", "{}", "--method", "sosf"), "did you mean 'sofs'?"),
         (("learn", "{}", "--target", "died", "--param", "gama=1"), "did you mean 'gamma'?"),
         (("compare", "--data", "{}", "--methods", "soala"), "did you mean 'saola'?"),

@@ -31,7 +31,7 @@ def why(tamis, run, *names):
 
 def test_a_custom_class_selects_and_resumes_when_it_is_named(tamis, days):
     arguments = ("--target", "y", "--quiet", "--out")
-    assert tamis("select", "all.parquet", *arguments, "plain").code == 0
+    assert tamis("select", "all.parquet", "--method", "saola", *arguments, "plain").code == 0
     assert tamis("select", "monday.parquet", "--method", MINE, *arguments, "run").code == 0
     assert open_run("run").method == "mine"
     sentence = (
@@ -81,9 +81,12 @@ def test_a_custom_batch_method(tamis, days, kind):
         (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has measure, "),
         ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
         ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of auto, mutual"),
-        ("saola:encode=x", "encode='x' is not known; give one of 'mdlp'"),
+        (
+            "saola:encode=x",
+            "encode='x' is not known; give an encoder such as MDLP(), or one of mdlp, ",
+        ),
         ("lars:alpha=0.1", "lars has no measure, so it takes no alpha"),
-        ("soala", "Invalid value for '--method': 'soala' is not known; give one of all, alpha-inv"),
+        ("soala", "Invalid value for '--method': 'soala' is not known; did you mean 'saola'?"),
     ],
 )
 def test_invalid_methods_are_reported_in_one_sentence(tamis, days, method, message):
@@ -97,7 +100,7 @@ def test_parameters_after_a_colon_are_those_of_the_options(tamis, days):
     short = "saola:bound=max:measure=mutual_information:alpha=0.05"
     options = ("--measure", "mutual_information", "--alpha", "0.05", "--param", "bound=max")
     assert tamis("select", "all.parquet", *arguments, "a", "--method", short).code == 0
-    assert tamis("select", "all.parquet", *arguments, "b", *options).code == 0
+    assert tamis("select", "all.parquet", *arguments, "b", "--method", "saola", *options).code == 0
     assert open_run("a").parameters == open_run("b").parameters
     assert "bound" in open_run("a").parameters
     assert (
