@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import tamis
-from tamis.core.blocks import ColumnBlock, with_rows
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning
+from tamis.sources.rebatch import with_rows
 
 ROWS = 120
 KEYS = np.array([f"k{i:03d}" for i in range(ROWS)])
