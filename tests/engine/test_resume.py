@@ -156,7 +156,7 @@ def test_a_killed_driver_is_resumed(tmp_path):
         [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
     )
     assert f"resuming after column {last['columns']:,} of wide.cols" in done.stderr
-    assert_same_log(open_run(out).log, tamis.select(store, "saola").log, "after kill -9")
+    assert_same_log(open_run(out).log, tamis.select(store, "sieve").log, "after kill -9")
 
 
 # --- messages ----------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_select_and_feed_equal_one_select(tmp_path, how, method):
 
 def test_a_column_is_identified_by_its_values_before_encoding(tmp_path):
     data, y = mixed(), labels()
-    selection = Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
+    selection = Selection.create(tmp_path / "run", y, "saola", encode="mdlp", missing="category")
     selection.feed(data)
     before = selection.run
     assert selection.feed(data).skipped == 30
@@ -107,9 +107,8 @@ def test_a_column_is_identified_by_its_values_before_encoding(tmp_path):
 
 
 def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
-    Selection.create(
-        tmp_path / "run", labels(), encode=EqualFrequency(4), missing=Missing("delete", -9)
-    ).feed(mixed(gaps=0.0))
+    how = {"encode": EqualFrequency(4), "missing": Missing("delete", -9)}
+    Selection.create(tmp_path / "run", labels(), "saola", **how).feed(mixed(gaps=0.0))
     head = head_of(tmp_path / "run")
     assert head["encoding"] == {
         "encode": {"method": "equal-frequency", "bins": 4, "which": "numbers"},
@@ -130,7 +129,7 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
         with pytest.raises((SourceError, ParameterError)) as caught:
             Selection.open(tmp_path / "run")
         assert "\n" not in str(caught.value)
-    plain = Selection.create(tmp_path / "plain", labels())
+    plain = Selection.create(tmp_path / "plain", labels(), "saola")
     assert head_of(plain.folder)["encoding"] is None
 
 
@@ -141,7 +140,7 @@ class Mine(BY_NAME["mdlp"]):
 def test_a_custom_encoder_is_refused_in_one_sentence(tmp_path):
     data, y = mixed(gaps=0.0), labels()
     with pytest.raises(ParameterError) as caught:
-        Selection.create(tmp_path / "run", y, encode=Mine())
+        Selection.create(tmp_path / "run", y, "saola", encode=Mine())
     assert str(caught.value) == (
         "Mine is not an encoder of tamis, so a file cannot name it and later columns could not be "
         "encoded by it; use one such as 'mdlp', or select from all columns at once"
@@ -153,7 +152,7 @@ def test_a_custom_encoder_is_refused_in_one_sentence(tmp_path):
 
 def test_withdrawing_leaves_what_the_selector_saw(tmp_path):
     data, y = mixed(), labels()
-    selection = Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
+    selection = Selection.create(tmp_path / "run", y, "saola", encode="mdlp", missing="category")
     selection.feed(data)
     first = selection.kept_names[0]
     back = selection.drop(first)
@@ -184,7 +183,7 @@ def encoded_by_hand(data: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
 
 
 def test_a_bad_column_leaves_nothing_behind(tmp_path):
-    selection = Selection.create(tmp_path / "run", labels(), encode="mdlp")
+    selection = Selection.create(tmp_path / "run", labels(), "saola", encode="mdlp")
     selection.feed(mixed(gaps=0.0))
     before = len(selection.run.log)
     bad = mixed(seed=2, gaps=0.2).add_suffix("_b")
@@ -247,7 +246,7 @@ def test_on_a_cluster_it_is_the_same(tmp_path, client):
 def test_a_feed_that_stops_between_commits_resumes(tmp_path, monkeypatch):
     data, y = mixed(40), labels()
     expected = tamis.select(data, "saola", y, encode="mdlp", missing="category")
-    Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
+    Selection.create(tmp_path / "run", y, "saola", encode="mdlp", missing="category")
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
     monkeypatch.setattr(loop, "REPORT_EVERY", 0.0)
     for blocks in (2, 5, 9):
@@ -270,7 +269,7 @@ def test_a_feed_that_stops_between_commits_resumes(tmp_path, monkeypatch):
 def test_auto_over_a_numeric_target_looks_at_encoded_columns(tmp_path):
     y = np.random.default_rng(3).normal(size=ROWS)
     data = pd.DataFrame({"a": y + 0.1, "b": np.random.default_rng(4).normal(size=ROWS)})
-    selection = Selection.create(tmp_path / "run", y, encode="equal-width")
+    selection = Selection.create(tmp_path / "run", y, "saola", encode="equal-width")
     selection.feed(data)
     expected = tamis.select(data, "saola", y, encode="equal-width")
     same(Selection.open(Path(tmp_path / "run")).run, expected, "numbers")

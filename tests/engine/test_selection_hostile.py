@@ -83,7 +83,7 @@ def test_a_file_that_changes_between_check_and_read_is_refused(tmp_path, monkeyp
 
 def test_an_empty_feed_does_not_pick_a_measure(tmp_path):
     y = target()
-    selection = Selection.create(tmp_path / "run", y)
+    selection = Selection.create(tmp_path / "run", y, "saola")
     for nothing in (np.empty((len(y), 0)), pd.DataFrame(index=range(len(y)))):
         fed = selection.feed(nothing)
         assert (fed.taken, fed.skipped) == (0, 0)
