@@ -217,7 +217,7 @@ def test_features_that_are_missing_or_unknown_are_named(tmp_path):
         selection.feed(data.iloc[:, 2:4], groups=["a", "b", "c"])
     with pytest.raises(ParameterError, match="saola takes no groups; use group-saola"):
         tamis.select(data, "saola", y, groups=by_name)
-    with pytest.raises(ParameterError, match="saola takes no groups; use group-saola"):
+    with pytest.raises(ParameterError, match="sieve takes no groups; use group-saola"):
         Selection.create(tmp_path / "plain", y).feed(data, groups="a")
 
 

@@ -304,7 +304,7 @@ def test_words_numbers_and_counts_need_only_this_measure(tmp_path: Path) -> None
     table.to_csv(tmp_path / "table.csv", index=False)
     out = tmp_path / "run"
     arguments = ["select", str(tmp_path / "table.csv"), "--target", "class", "--out", str(out)]
-    cli([*arguments, "--measure", "any_shape"], standalone_mode=False)
+    cli([*arguments, "--method", "saola", "--measure", "any_shape"], standalone_mode=False)
     run = tamis.open_run(out)
     assert run.kept_names == ["town", "age"]
     assert "(by bins) is below 0.01" in run.log.why("age")

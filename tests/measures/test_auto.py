@@ -135,7 +135,7 @@ def test_measures_are_known_by_name_and_taken_as_they_are():
     assert resolve(given) is given
     for name, family in BY_NAME.items():
         assert resolve(name) == family()
-    words = {"mutual_information", "symmetric_uncertainty", "g_squared", "fisher_z"}
+    words = {"mutual_information", "symmetric_uncertainty", "g_squared", "fisher_z", "any_shape"}
     assert set(BY_NAME) == words
 
 

@@ -63,7 +63,8 @@ def test_select_accepts_an_iterator(tmp_path, monkeypatch):
     X, y = data(sparse=False)
     whole = tamis.select(X, "saola", y).kept_rows()
     assert tamis.select((X[:, j : j + 5] for j in range(0, 23, 5)), "saola", y).kept_rows() == whole
-    assert tamis.select((X[i : i + 9], y[i : i + 9]) for i in range(0, 60, 9)).kept_rows() == whole
+    parts = ((X[i : i + 9], y[i : i + 9]) for i in range(0, 60, 9))
+    assert tamis.select(parts, "saola").kept_rows() == whole
 
 
 def test_blocks_are_numbered_in_order_and_keep_names_groups_and_text():

@@ -82,9 +82,10 @@ cli = click.version_option(__version__, prog_name="tamis")(
 
         \b
         A first run:
-          tamis select data.svm --method saola --out run/
-          tamis why run/ 17
-          cat run/selected.csv
+          tamis info houses.csv --target price
+          tamis select houses.csv --target price --out run/
+          tamis why run/ area
+          tamis apply run/ houses.csv --out small.csv
         """,
     )
 )
