@@ -237,7 +237,7 @@ def test_help_lists_every_command_and_a_first_run(tamis, arguments):
     done = tamis(*arguments)
     assert done.code == 0
     assert all(f"\n  {command} " in done.out for command in COMMANDS)
-    assert "\n    tamis select data.svm --method saola --out run/\n" in done.out
+    assert "\n    tamis select houses.csv --target price --out run/\n" in done.out
 
 
 def test_version(tamis):
