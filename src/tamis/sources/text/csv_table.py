@@ -461,9 +461,8 @@ def _are_digits(column: Any) -> bool:
     """Return whether a column holds whole numbers only, written without a point or an exponent."""
     import pyarrow.compute as pc
 
-    return (
-        column.null_count == 0 and pc.all(pc.match_substring_regex(column, r"^[+-]?\d+$")).as_py()
-    )
+    digits = pc.match_substring_regex(column, r"^[+-]?\d+$")
+    return column.null_count == 0 and bool(pc.all(digits).as_py())
 
 
 def _dates_in_text(
