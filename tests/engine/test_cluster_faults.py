@@ -211,7 +211,8 @@ def alive(pid):
 def test_a_killed_driver_is_resumed_and_its_workers_stop(way, wide, expected, tmp_path, client):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     address = client.scheduler.address if way == "dask" else way
-    arguments = ["select", "w.cols", "--out", "run", "--cluster", address, "--checkpoint", "0.01"]
+    arguments = ["select", "w.cols", "--method", "saola", "--out", "run"]
+    arguments += ["--cluster", address, "--checkpoint", "0.01"]
     others = client.run_on_scheduler(_tasks_left)
     begun = started([*arguments, "--width", "3", "--quiet"], tmp_path)
     last = Selection.open(tmp_path / "run").history[-1]

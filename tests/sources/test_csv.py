@@ -159,7 +159,7 @@ def test_missing_values_are_nan_and_reported_by_column_when_selecting(tmp_path):
         source.load()[0], [[1, 0], [np.nan, 1], [np.nan, np.nan], [4, 0], [np.nan, 1]], True
     )
     with pytest.raises(InputError, match=r"NaN .*in column 'a'"):
-        tamis.select(source)
+        tamis.select(source, "saola")
 
 
 def test_a_column_with_text_in_late_rows_is_text(tmp_path):

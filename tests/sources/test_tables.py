@@ -124,7 +124,7 @@ def test_missing_values_are_nan_in_numbers_text_and_booleans(tmp_path):
     assert np.array_equal(source.load()[0], want, equal_nan=True)
     assert np.array_equal(np.vstack([b.values for b in source.batches(1)]), want, equal_nan=True)
     with pytest.raises(InputError, match=r"NaN .*in column 'n'"):
-        tamis.select(source)
+        tamis.select(source, "saola")
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,10 @@ def level_of(
     ... )
     >>> strength > level
     array([ True, False])
-    >>> [(round(p_of(s, l, 0.01), 6), is_second(l)) for s, l in zip(strength, level, strict=True)]
-    [(0.001, True), (0.02, False)]
+    >>> [round(float(p_of(s, l, 0.01)), 6) for s, l in zip(strength, level, strict=True)]
+    [0.001, 0.02]
+    >>> [is_second(l) for l in level]
+    [True, False]
     """
     passes = p < alpha
     strength = np.where(passes, np.maximum(strength, LEAST), strength)

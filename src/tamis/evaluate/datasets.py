@@ -176,8 +176,10 @@ def _of_source(source: Source, name: str, task: str) -> DataSet:
 
 def _names(source: Source, data: str) -> Naming:
     """Return the names of all columns; raise an error for text columns, which have no order."""
-    parts: list[str] = list(source.names() or ())
-    if source.axis == "columns" and not parts:
+    parts: list[str] = []
+    if source.axis != "columns":
+        parts.extend(source.names() or ())
+    else:
         for block in to_columns(source).columns():
             if block.names is None:
                 break
