@@ -57,7 +57,7 @@ def mrmr(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
     codes = X.astype(int)
     return row(
-        f"MRMR({PICKS})", shown, lambda: MRMR(PICKS, measure="mutual_information").fit(X, y),
+        f"MRMR({PICKS})", shown, lambda: MRMR("mutual_information", n_features=PICKS).fit(X, y),
         f"scikit-feature, {PEER_PICKS} picks",
         (
             PICKS / PEER_PICKS,

@@ -160,14 +160,17 @@ class GroupStream(MeasuredStream):
             self._open, self._label = True, label
             lo, hi = np.searchsorted(scored.features, [start, stop])
             super()._take(scored, int(lo), int(hi))
+        # Copies: these columns are parts of their block, which must not live as long as they do.
+        for feature, arrival in self._held.items():
+            if feature >= scored.first:
+                self._held[feature] = replace(arrival, column=deepcopy(arrival.column))
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         super()._carry_out(decision, arrival)
         for gone in decision.evicts:
             del self._held[gone.feature]
         if self.log_.reasons[decision.reason].verdict == Verdict.KEPT:
-            # A copy: the column is a part of its block, which must not live as long as it does.
-            self._held[arrival.feature] = replace(arrival, column=deepcopy(arrival.column))
+            self._held[arrival.feature] = arrival
 
     def snapshot(self) -> None:
         """Return None: each group begins with an empty kept set, so a snapshot is soon outdated."""
