@@ -67,6 +67,11 @@ def _method_name(value: str) -> str:
     help="Instead of a test: scores above this are relevant (the papers use 0).",
 )  # fmt: skip
 @click.option(
+    "--order", type=Choice(["arrival", "free"]),
+    help="For saola: decide in the order of the columns (the default), or in one that belongs to "
+    "the features, so that the order of the columns does not matter.",
+)  # fmt: skip
+@click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
@@ -269,6 +274,8 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         more["alpha"] = options.alpha
     if options.measure != "auto":
         more["measure"] = options.measure
+    if options.order is not None:
+        more["order"] = options.order
     found = parse_method(options.method, more)
     if not issubclass(found.kind, Rule):
         raise ParameterError(

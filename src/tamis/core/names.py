@@ -215,12 +215,17 @@ class NameBook:
     def __getitem__(self, feature: int) -> str:
         if not 0 <= feature < self.count:
             raise IndexError(feature)
+        name = self.given_name(feature)
+        return f"{self.prefix}{feature + self.base}" if name is None else name
+
+    def given_name(self, feature: int) -> str | None:
+        """Return the name that a feature arrived with, or None if it is named by number."""
         i = bisect_right(self._runs, feature, key=lambda run: run[0]) - 1
-        if i >= 0 and feature < self._runs[i][1]:
-            start, _, before = self._runs[i]
-            lo, hi = self._offsets.view[before + feature - start :][:2]
-            return self._text[lo:hi].decode("utf-8", "surrogatepass")
-        return f"{self.prefix}{feature + self.base}"
+        if i < 0 or feature >= self._runs[i][1]:
+            return None
+        start, _, before = self._runs[i]
+        lo, hi = self._offsets.view[before + feature - start :][:2]
+        return self._text[lo:hi].decode("utf-8", "surrogatepass")
 
     def find(self, name: str) -> int | None:
         """Return the newest feature called `name`, or None."""

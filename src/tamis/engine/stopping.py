@@ -104,6 +104,11 @@ class Stop:
                 f"{selector.method} decides when it has seen every column, so it cannot stop "
                 "before; use a method for feature streams such as saola"
             )
+        if stop is not None and selector.free_order:
+            raise ParameterError(
+                "where a stopping rule ends a selection depends on the order of the columns, so it "
+                "cannot be used with order='free'; leave one of the two out"
+            )
         if stop is not None and stop.accuracy is not None and not target.is_classes:
             raise ParameterError(
                 "stop: accuracy is for a target of classes; with numbers use features or idle"

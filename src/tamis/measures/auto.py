@@ -109,13 +109,16 @@ def choose(
     discrete: Measure = DISCRETE,
     continuous: Measure = CONTINUOUS,
     name_of: Callable[[ColumnBlock, int], str] = ColumnBlock.name_of,
+    *,
+    every: bool = False,
 ) -> tuple[Measure, str]:
     """Pick a measure for columns like these; return it and the reason.
 
     Discrete columns (whole numbers with few distinct values) with a class target get the measure
     `discrete`; everything else gets `continuous`. Every block is scanned for fractions. Distinct
     values are counted in columns that are picked by arrival number, spread over all `n_columns`,
-    so that block boundaries do not matter. A column is weighted by the rows that differ from its
+    so that block boundaries do not matter; with `every`, in every column, so that the order of
+    columns does not matter either. A column is weighted by the rows that differ from its
     most common value: among thousands of nearly empty columns, the few that vary matter.
     """
     if not target.is_classes:
@@ -128,8 +131,10 @@ def choose(
             return continuous, f"column {name} holds numbers that are not whole"
         all_discrete &= block.kind == "discrete"
         width = n_columns or block.first + block.width
-        spread = np.unique(np.linspace(0, width - 1, min(SAMPLED, width)).astype(np.int64))
-        spread = spread[(spread >= block.first) & (spread < block.first + block.width)]
+        spread = np.arange(block.first, block.first + block.width)
+        if not every:
+            some = np.linspace(0, width - 1, min(SAMPLED, width)).astype(np.int64)
+            spread = np.intersect1d(some, spread)
         if len(spread):
             coded = code_columns(block, spread - block.first)
             starts = coded.level_pointers[:-1]

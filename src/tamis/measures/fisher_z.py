@@ -78,6 +78,7 @@ class FisherZ(Measure):
     kind: ClassVar[str] = "continuous"
     symbol: ClassVar[str] = "|r({a}, {b})|"
     resolution: ClassVar[float] = 1e-12
+    symmetric: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes_given: ClassVar[bool] = True
 

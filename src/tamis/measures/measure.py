@@ -217,6 +217,9 @@ class Measure(ABC):
         Whether columns may hold missing values, as NaN.
     deletes_pairs : bool
         Whether missing values are left out pair by pair.
+    symmetric : bool
+        Whether the strength of two columns is the same, up to rounding errors, whichever comes
+        first.
     takes_weights, takes_given : bool
         Whether it uses the sample weights, and the covariates, of a target that has them.
     """
@@ -228,6 +231,7 @@ class Measure(ABC):
     needs_classes: ClassVar[bool] = False
     takes_gaps: ClassVar[bool] = False
     deletes_pairs: ClassVar[bool] = False
+    symmetric: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     takes_given: ClassVar[bool] = False
 

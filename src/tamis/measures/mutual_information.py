@@ -50,6 +50,7 @@ class InformationMeasure(Measure):
 
     kind: ClassVar[str] = "discrete"
     needs_classes: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes_given: ClassVar[bool] = True
     _symmetric: ClassVar[bool] = False

@@ -348,7 +348,9 @@ class Measuring(ColumnSelector):
             cannot = between[0].cannot_use(self._target)
             measure, why = between[1], f"{type(between[0]).__name__} cannot use {cannot}"
             if not cannot:
-                measure, why = choose(blocks, self._target, n_columns, *between, self.name_of)
+                measure, why = choose(
+                    blocks, self._target, n_columns, *between, self.name_of, every=self.free_order
+                )
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 
     def _use(self, measure: Measure, why: str) -> None:

@@ -76,6 +76,8 @@ class ColumnSelector:
     _picked_by_auto: bool = False
     #: The number of the first features, which must stay whatever the rule decides.
     required: int = 0
+    #: Whether what is kept must not depend on the order in which columns arrive.
+    free_order: ClassVar[bool] = False
     #: Whether features have other numbers than those in which they arrived (`renumber`).
     renumbered: bool = False
     #: Turns the measure that "auto" picks into one that handles missing values.

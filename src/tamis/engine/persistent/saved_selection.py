@@ -57,6 +57,7 @@ class SavedSelection:
             "key": self.head["key"],
             "features": len(self.log),
             **self.log.counts(),
+            **self._held(),
             "stopped": self.log.stopped,
             "commits": self.head["commit"],
             "begun": self.history[0]["time"],
@@ -90,6 +91,14 @@ class SavedSelection:
         """Return whether a resumable run was stopped before its end."""
         lines = [line for line in self.history if line["action"] == "select"]
         return bool(lines) and not lines[-1]["done"]
+
+    def _held(self) -> dict[str, str]:
+        """Return how much is held of the relevant columns, if they are all held."""
+        held = self.head.get("held")
+        if held is None:
+            return {}
+        columns, megabytes = counted(held["columns"], "relevant column"), held["bytes"] / 1e6
+        return {"order": "free", "held": f"{columns}, {megabytes:.1f} MB"}
 
     def _refused(self) -> dict[str, str]:
         """Return files that could not be fed and were not fed since, and why."""

@@ -151,6 +151,11 @@ class Selection:
         target = common.target(chosen, y)
         target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         state = started_state(chosen, target, common, name_prefix, name_base)
+        if chosen.free_order and not hasattr(chosen, "measure_"):
+            raise ParameterError(
+                "measure='auto' depends on the columns that arrive first, so it cannot be used "
+                "with order='free' here; name the measure, such as measure='fisher_z'"
+            )
         if key is not None:
             state.key = key_name or str(getattr(key, "name", None) or "key")
             state.keys = as_keys(key, target.n_rows, "key")

@@ -235,6 +235,11 @@ class SelectionState(SavedSelection):
             facts["measure"] = repr(selector.measure_)
             facts["measure_reason"] = selector.measure_reason
         head = {**self.head, **describe_log(log), **size, "run": facts}
+        if selector.free_order:
+            some = [self.columns[f] for f in held if f in self.columns]
+            head["held"] = {
+                "columns": len(held), "bytes": sum(r.nbytes + v.nbytes for r, v in some),
+            }  # fmt: skip
         with writing(self.folder, new=number == 1) as opened:
             if number == 1:
                 put(

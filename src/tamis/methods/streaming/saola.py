@@ -10,8 +10,15 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason
 from tamis.core.params import OneOf, param
+from tamis.core.target import Target
 from tamis.kernels.walk import foresee_walk
-from tamis.measures.measure import Floats
+from tamis.measures.measure import Floats, Measure
+from tamis.methods.free_order import (
+    FreeOrderStream,
+    OrderedKept,
+    decide_in_order,
+    reasons_in_order,
+)
 from tamis.methods.measured import (
     BETTER,
     DROPPED,
@@ -27,6 +34,7 @@ from tamis.methods.measured import (
     walk,
 )
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.selector import ColumnSelector
 
 
 class SAOLARule(MeasuredRule):
@@ -42,8 +50,13 @@ class SAOLARule(MeasuredRule):
     If no Y drops F, F is kept. delta = min(I(F;C), I(Y;C)); SAOLA-max takes the larger. It is
     one walk: a Y that F evicted stays out even if a later Y then drops F.
 
+    With ``order="free"`` the same comparisons are made in an order that belongs to the features:
+    the most relevant first, then by name. What is kept is then the same for every order of arrival,
+    at any time: a feature that was dropped returns when the one that dropped it leaves. See
+    `tamis.methods.free_order`.
+
     Cost: one relevance value per feature, and at most one pair value for each relevant feature and
-    kept feature. Memory: the kept columns.
+    kept feature. Memory: the kept columns; with ``order="free"`` all relevant columns.
 
     Parameters
     ----------
@@ -60,6 +73,9 @@ class SAOLARule(MeasuredRule):
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
         dependent, it must be *above* delta, and for discrete measures ties keep both.
+    order : {"arrival", "free"}, default="arrival"
+        The order of comparison: that of arrival, as in the paper, or one that does not depend on
+        it.
 
     References
     ----------
@@ -94,14 +110,32 @@ class SAOLARule(MeasuredRule):
     bound: str = param("min", OneOf(("min", "max")))
     ties: str = param("kept", OneOf(("kept", "neither")))
     variant: str = param("paper", OneOf(("paper", "program")))
+    order: str = param("arrival", OneOf(("arrival", "free")))
+
+    def to_selector(self) -> ColumnSelector:
+        """Return a new selector that runs a copy of this rule."""
+        if self.order == "arrival":
+            return super().to_selector()
+        self.check_params()
+        return FreeOrderStream(self.clone())
+
+    def kept(self, measure: Measure, target: Target) -> Kept:
+        """Return an empty kept set."""
+        if self.order == "arrival":
+            return super().kept(measure, target)
+        one = Kept(measure.panel(target), measure)
+        return OrderedKept(measure.panel(target), measure, one=one)
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
-        """Walk over the kept features, oldest first."""
-        older_stays = self.ties == "kept"
-        if self.variant == "program":
-            older_stays = kept.measure.kind == "continuous"
-        ties: Ties = "older" if older_stays else "neither"
+        """Walk over the kept features, oldest first, or over those that come first in order."""
+        if isinstance(kept, OrderedKept):
+            return decide_in_order(self, arrival, kept)
+        ties: Ties = "neither" if self.tied_stay(kept.measure) else "older"
         return walk(arrival, kept, *self.compare(arrival, kept), ties)
+
+    def tied_stay(self, measure: Measure) -> bool:
+        """Return whether two equally relevant features both stay."""
+        return measure.kind != "continuous" if self.variant == "program" else self.ties != "kept"
 
     def compare(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
         """Return the strength with every kept feature, its bound, and which are redundant."""
@@ -117,17 +151,25 @@ class SAOLARule(MeasuredRule):
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
         """Find the newcomers that a kept feature drops before they evict any other."""
-        ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
-        foresee_walk(
-            pairs, kept.relevance, relevance, self.bound == "max", self.ties == "kept",
-            kept.measure.resolution, ends, evicts,
-        )  # fmt: skip
-        plain = (ends >= 0) & ~evicts
+        lower = np.minimum if self.bound == "min" else np.maximum
+        if isinstance(kept, OrderedKept):
+            if kept.costs is not None:
+                return None
+            bound = lower(relevance[:, None], kept.relevance)
+            hit = kept.drop_in_order(relevance, pairs >= bound - kept.measure.resolution, self)
+            ends, plain = np.argmax(hit, axis=1), hit.any(axis=1)
+        else:
+            ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
+            foresee_walk(
+                pairs, kept.relevance, relevance, self.bound == "max", self.ties == "kept",
+                kept.measure.resolution, ends, evicts,
+            )  # fmt: skip
+            plain = (ends >= 0) & ~evicts
         other = kept.relevance[ends]
         seen = np.empty(len(pairs), FORESIGHT)
         seen["because"] = np.where(plain, kept.features[ends], -1)
         seen["value"] = pairs[np.arange(len(pairs)), ends]
-        seen["level"] = (np.minimum if self.bound == "min" else np.maximum)(relevance, other)
+        seen["level"] = lower(relevance, other)
         seen["reason"] = np.abs(relevance - other) <= kept.measure.resolution
         return seen
 
@@ -137,12 +179,12 @@ class SAOLARule(MeasuredRule):
         return self.variant == "paper"
 
     def reasons(self) -> dict[str, Reason]:
-        """Return the reasons, which depend on the bound."""
+        """Return the reasons, which depend on the bound and the order."""
         weaker, better = WEAKER, BETTER
         if self.bound == "max":
             weaker = "its dependence on {because} ({value}) reaches the relevance of both"
             better += " against {relevance}"
-        return {
+        found = {
             "redundant": when_redundant(DROPPED + weaker + better),
             "tied": when_redundant(DROPPED + weaker + OLDER),
             "evicted": when_evicted(REPLACED + weaker + better),
@@ -150,3 +192,4 @@ class SAOLARule(MeasuredRule):
                 "{name} is kept: {level_passed}, and no kept feature makes it redundant"
             ),
         }
+        return found if self.order == "arrival" else found | reasons_in_order(weaker, better)

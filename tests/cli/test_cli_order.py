@@ -1,0 +1,50 @@
+"""`--order free` on the command line: blocks, workers and restarts change nothing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from tamis import open_run
+
+
+def test_files_workers_and_restarts_keep_the_same_set(tamis, tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 80)
+    hidden = rng.normal(size=(80, 5)) + y[:, None]
+    X = hidden[:, rng.integers(0, 5, 40)] + rng.normal(size=(80, 40)) * 0.5
+    X = pd.DataFrame(X, columns=[f"c{j}" for j in range(40)])
+    sentences, sets = [], set()
+    for k, more in enumerate([[], ["--cluster", "local:2"], ["--checkpoint"], ["--width", "3"]]):
+        X.assign(sick=y).to_csv(tmp_path / "data.csv", index=False)
+        out = tmp_path / f"run{k}"
+        done = tamis(
+            "select", tmp_path / "data.csv", "--target", "sick", "--method", "saola", "--order",
+            "free", "--measure", "fisher_z", "--out", out, *more,
+        )  # fmt: skip
+        assert done.code == 0, done
+        run = open_run(out)
+        sentences.append([run.why(j) for j in range(X.shape[1])])
+        sets.add(frozenset(run.kept_names))
+    assert all(found == sentences[0] for found in sentences)
+    status = json.loads(tamis("status", out, "--json").out)
+    assert status["order"] == "free"
+    assert "relevant columns" in status["held"]
+    X[rng.permutation(X.columns)].assign(sick=y).to_csv(tmp_path / "data.csv", index=False)
+    tamis(
+        "select", tmp_path / "data.csv", "--target", "sick", "--method", "saola", "--order", "free",
+        "--measure", "fisher_z", "--out", tmp_path / "shuffled",
+    )  # fmt: skip
+    sets.add(frozenset(open_run(tmp_path / "shuffled").kept_names))
+    assert len(sets) == 1
+
+
+def test_a_method_without_an_order_is_refused(tamis, tmp_path) -> None:
+    pd.DataFrame({"a": [0, 1] * 9, "y": [0, 1] * 9}).to_csv(tmp_path / "data.csv", index=False)
+    done = tamis(
+        "select", tmp_path / "data.csv", "--target", "y", "--order", "free", "--out",
+        tmp_path / "run",
+    )  # fmt: skip
+    assert "order" in done.one_sentence()

@@ -1,0 +1,124 @@
+"""SAOLA with order="free": the same set for every order of arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis import SAOLA, AnyShape, FisherZ, GSquared, MutualInformation, SymmetricUncertainty
+from tamis.measures.pair_measure import PairMeasure
+
+RULES = [
+    {}, {"bound": "max"}, {"ties": "neither"}, {"variant": "program"},
+    {"bound": "max", "ties": "neither"},
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lopsided(PairMeasure):
+    """A measure of two columns that is not symmetric."""
+
+    name = "lopsided"
+    kind = "continuous"
+    symbol = "L({a}; {b})"
+
+    def pair(self, x, y):
+        return abs(np.corrcoef(x, np.sign(y) * np.abs(y) ** 0.3)[0, 1])
+
+    def cutoff(self, n_rows):
+        return 0.15
+
+    def gate(self):
+        return "0.15"
+
+
+MEASURES = {
+    "mutual_information": MutualInformation(alpha=0.1),
+    "symmetric_uncertainty": SymmetricUncertainty(alpha=0.1),
+    "g_squared": GSquared(alpha=0.1),
+    "fisher_z": FisherZ(alpha=0.1),
+    "any_shape": AnyShape(alpha=0.1),
+    "not symmetric": Lopsided(),
+}
+
+
+def table(seed: int, discrete: bool, columns: int = 25) -> tuple[np.ndarray, np.ndarray]:
+    """Return related columns, some of them sparse, copies of each other, and a target."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 60)
+    hidden = rng.normal(size=(60, 6)) + y[:, None] * rng.random(6)
+    X = hidden[:, rng.integers(0, 6, columns)] + rng.normal(size=(60, columns)) * 0.7
+    X[:, ::4] *= rng.random(X[:, ::4].shape) < 0.4
+    if discrete:
+        X = np.clip(np.round(X), -1, 2)
+    X[:, 7], X[:, 8] = X[:, 3], -X[:, 3]
+    return X, y
+
+
+def greedy(X, y, rule, measure) -> set[int]:
+    """Return what is kept by the definition: strongest first, dropped by a kept one before it."""
+    relevance = measure.relevance(X, y)
+    relevant = np.flatnonzero(relevance.dependent).tolist()
+    kept: list[int] = []
+    for f in sorted(relevant, key=lambda j: (-relevance.value[j], f"c{j:02d}")):
+        both = [relevance.value[f], None]
+        for other in kept:
+            both[1] = relevance.value[other]
+            value = measure.between(X[:, [f]], X[:, [other]])[0, 0]
+            bound = (max if rule.get("bound") == "max" else min)(both)
+            tied = abs(both[0] - both[1]) <= measure.resolution
+            if rule.get("variant") == "program":
+                panel = measure.panel(tamis.core.target.Target.of(y))
+                block = tamis.core.blocks.ColumnBlock.of(X[:, [other, f]])
+                ready = panel.prepare(block.without_zeros(), np.arange(2))
+                panel.add(ready[0])
+                cutoff = panel.cutoffs(ready[1])[0]
+                redundant = value > bound + measure.resolution and value > cutoff
+                both_stay = tied and measure.kind != "continuous"
+            else:
+                redundant = value >= bound - measure.resolution
+                both_stay = tied and rule.get("ties") == "neither"
+            if redundant and not both_stay:
+                break
+        else:
+            kept.append(f)
+    return set(kept)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("named", MEASURES)
+@settings(max_examples=3, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_twenty_orders_of_arrival_keep_the_same_set(seed, named, rule) -> None:
+    measure = MEASURES[named]
+    X, y = table(seed, discrete=measure.kind == "discrete")
+    expected = greedy(X, y, rule, measure)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        order = rng.permutation(X.shape[1])
+        frame = pd.DataFrame(X[:, order], columns=[f"c{j:02d}" for j in order])
+        found = SAOLA(measure, order="free", **rule).fit(frame, y)
+        assert {int(name[1:]) for name in found.get_feature_names_out()} == expected
+        assert found.log_.replay() == found.kept_.tolist()
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_columns_without_names_are_told_apart_by_their_values(seed) -> None:
+    X, y = table(seed, discrete=True)
+    kept = set()
+    for k in range(8):
+        order = np.random.default_rng(k).permutation(X.shape[1])
+        part = X[:, order]
+        found = SAOLA(MutualInformation(alpha=0.1), order="free").fit(
+            sp.csc_matrix(part) if k % 2 else part, y
+        )
+        kept.add(frozenset(part[:, j].tobytes() for j in found.kept_))
+    assert len(kept) == 1
