@@ -16,7 +16,7 @@ from tamis.core.blocks import ColumnBlock, has_no_order
 from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
-from tamis.kernels.exact_counts import attained, deviance_steps, exact_tests, tails_of_counts
+from tamis.kernels.exact_counts import attained, exact_tests
 from tamis.kernels.shape_pairs import pair_shapes, target_part
 from tamis.kernels.shapes import (
     MOST_BINS,
@@ -26,17 +26,18 @@ from tamis.kernels.shapes import (
     target_table,
 )
 from tamis.kernels.threads import over_columns
-from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
+from tamis.measures.p_values import MOST_MARKED, law_of_counts
 from tamis.measures.panels import RowListPanel, compressed, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
 BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
 
+#: The positions of the two tests in `AnyShape.tests`.
+BY_RANKS, BY_BINS = 0, 1
+
 #: Tests need fewer rows than strengths: so many for a bin.
 ROWS_A_TESTED_BIN = 10
-
-#: Most rows of a rare bin or class that gets an exact test.
-MOST_MARKED = 100
 
 #: With fewer rows per class than this, on average, and fewer pairs of rows of the same class, the
 #: statistics take so few values that their p-values cannot be trusted, and no column is relevant.
@@ -83,6 +84,7 @@ class AnyShape(Measure):
     symbol: ClassVar[str] = "R({a}, {b})"
     resolution: ClassVar[float] = 1e-12
     takes_gaps: ClassVar[bool] = True
+    tests: ClassVar[tuple[str, ...]] = ("ranks", "bins")
 
     def __post_init__(self) -> None:
         check("AnyShape", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
@@ -98,7 +100,7 @@ class AnyShape(Measure):
         tested = self.tested(block, encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         result.value[:], result.cutoff[:] = level_of(
-            tested.value, tested.p, self.alpha, tested.by_bins
+            tested.value, tested.p, self.alpha, tested.test == BY_BINS
         )
         if _form_of(encoded).is_scattered:
             result.cutoff[:] = np.inf  # there are too few rows to test anything
@@ -109,20 +111,15 @@ class AnyShape(Measure):
         """Return the texts that explanations by this measure need."""
         return super().template_fields(target) | {
             "alpha": repr(self.alpha),
-            "tests": "ranks|bins",
+            "tests": "|".join(self.tests),
             "level_passed": (
                 "{relevance_symbol}={relevance}, p={p} (by {test_used}) is below {alpha}"
             ),
             "level_missed": "{relevance_symbol}={relevance}, p={p} is not below {alpha}",
         }
 
-    def p_values(self, columns: Any, target: Any) -> Floats:
-        """Return the p-value of every column; 1 for a constant one."""
-        block = ColumnBlock.of(columns)
-        return self.tested(block, ready_target(target, block.n_rows)).p
-
-    def tested(self, block: ColumnBlock, target: Target) -> Tested:
-        """Test every column of a block."""
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column, whatever the bound."""
         form, width, n = _form_of(target), block.width, target.n_rows
         shares, statistic, inverses = np.empty((3, width)), np.empty(width), np.empty(width)
         fisher_p = np.empty(width)
@@ -142,7 +139,7 @@ class AnyShape(Measure):
         )  # fmt: skip
         nats = information / unit * math.log(2.0) - freedoms / 2
         exact = ExactTests.of(form, n_bins, fisher_p, marked, bin_counts)
-        return Tested.of(form, shares, n_bins, inverses, statistic, nats, exact)
+        return combine(form, shares, n_bins, inverses, statistic, nats, exact)
 
     def panel(self, target: Target) -> ShapePanel:
         """Return an empty panel of kept columns."""
@@ -293,12 +290,12 @@ class ExactTests:
         if len(form.counts) > 2 and len(marked):
             which = np.flatnonzero((n_bins == 2) & (marked[:, 0] >= 0))
             if len(which):
-                laws.append((*_law(tuple(form.counts.tolist()), MOST_MARKED), which))
+                laws.append((*law_of_counts(tuple(form.counts.tolist()), MOST_MARKED), which))
         elif len(marked):
             which = np.flatnonzero((n_bins > 2) & (marked[:, 0] >= 0))
             kinds, kind = np.unique(bin_counts[which], axis=0, return_inverse=True)
             for i, sizes in enumerate(kinds.tolist()):
-                law = _law(tuple(size for size in sizes if size), int(form.counts.min()))
+                law = law_of_counts(tuple(size for size in sizes if size), int(form.counts.min()))
                 laws.append((*law, which[kind.ravel() == i]))
         p, found = fisher_p, []
         for steps, tails, which in laws:
@@ -318,53 +315,36 @@ class ExactTests:
         return result
 
 
-@lru_cache(maxsize=256)
-def _law(sizes: tuple[int, ...], most: int) -> tuple[Ints, Floats]:
-    """Return lattice steps and tail probabilities of up to `most` marked rows on groups."""
-    counts = np.array(sizes)
-    steps = deviance_steps(counts, most, most if most < MOST_MARKED else most / 2)
-    return steps, tails_of_counts(counts, steps)
-
-
-@dataclass(frozen=True, eq=False)
-class Tested:
-    """What the tests say about columns: relevance, p-value, which part found it, constants."""
-
-    value: Floats
-    p: Floats
-    by_bins: npt.NDArray[np.bool_]
-    constant: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls, form: TargetForm, shares: Floats, n_bins: Ints, inverses: Floats, statistic: Floats,
-        nats: Floats, exact: ExactTests,
-    ) -> Tested:  # fmt: skip
-        """Combine the two tests."""
-        n, groups = form.n_rows, len(form.counts)
-        explained, top, fourths = shares
-        constant = n_bins < 2
-        # Words have no ranks, and two bins and classes have nothing to rank: one test, no more.
-        single = (fourths == 0) | ((n_bins == 2) & (len(form.weights) == 0))
-        by_ranks, by_bins = np.ones(len(n_bins)), np.where(exact.p >= 0, exact.p, 1.0)
-        some = np.flatnonzero(~single & ~constant)
-        by_ranks[some] = rank_p(form, explained[some], top[some], fourths[some])
-        some = np.flatnonzero((exact.p < 0) & ~constant)
-        by_bins[some] = permutation_p(
-            statistic[some], np.minimum(n_bins[some], groups) - 1, n_bins[some] - 1,
-            diagonal(inverses[some], n_bins[some], n), groups - 1,
-            diagonal(np.sum(1.0 / form.counts), groups, n), n,
-        )  # fmt: skip
-        least = np.minimum(by_ranks, by_bins)
-        p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
-        p[constant | form.is_scattered] = 1.0
-        rest = n - 1 - form.freedom
-        adjusted = 1 - (1 - explained) * (n - 1) / rest if rest > 0 else np.zeros(len(p))
-        linear = np.where(fourths > 0, np.maximum(0.0, adjusted), 0.0)
-        shaped = -np.expm1(-2 * np.maximum(0.0, nats) / n)
-        value = np.sqrt(np.maximum(linear, shaped))
-        value[constant] = 0.0
-        return cls(value, p, single | (by_bins <= by_ranks), constant)
+def combine(
+    form: TargetForm, shares: Floats, n_bins: Ints, inverses: Floats, statistic: Floats,
+    nats: Floats, exact: ExactTests,
+) -> Tested:  # fmt: skip
+    """Combine the test of the ranks and that of the bins."""
+    n, groups = form.n_rows, len(form.counts)
+    explained, top, fourths = shares
+    constant = n_bins < 2
+    # Words have no ranks, and two bins and classes have nothing to rank: one test, no more.
+    single = (fourths == 0) | ((n_bins == 2) & (len(form.weights) == 0))
+    by_ranks, by_bins = np.ones(len(n_bins)), np.where(exact.p >= 0, exact.p, 1.0)
+    some = np.flatnonzero(~single & ~constant)
+    by_ranks[some] = rank_p(form, explained[some], top[some], fourths[some])
+    some = np.flatnonzero((exact.p < 0) & ~constant)
+    by_bins[some] = permutation_p(
+        statistic[some], np.minimum(n_bins[some], groups) - 1, n_bins[some] - 1,
+        diagonal(inverses[some], n_bins[some], n), groups - 1,
+        diagonal(np.sum(1.0 / form.counts), groups, n), n,
+    )  # fmt: skip
+    least = np.minimum(by_ranks, by_bins)
+    p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
+    p[constant | form.is_scattered] = 1.0
+    rest = n - 1 - form.freedom
+    adjusted = 1 - (1 - explained) * (n - 1) / rest if rest > 0 else np.zeros(len(p))
+    linear = np.where(fourths > 0, np.maximum(0.0, adjusted), 0.0)
+    shaped = -np.expm1(-2 * np.maximum(0.0, nats) / n)
+    value = np.sqrt(np.maximum(linear, shaped))
+    value[constant] = 0.0
+    test = np.where(single | (by_bins <= by_ranks), BY_BINS, BY_RANKS).astype(np.uint8)
+    return Tested(value, constant, p, np.zeros(len(p)), test)
 
 
 # --- pairs ---------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
 from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevance, adjustment_of
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
-from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
+from tamis.measures.p_values import F_TEST, T_TEST, TESTS, test_numbers, tested_as, variance_p
 from tamis.measures.panels import RowListPanel, compressed
 
 
@@ -81,6 +82,7 @@ class FisherZ(Measure):
     symmetric: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes_given: ClassVar[bool] = True
+    tests: ClassVar[tuple[str, ...]] = TESTS
 
     def __post_init__(self) -> None:
         check("FisherZ", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
@@ -109,6 +111,16 @@ class FisherZ(Measure):
             block.spans,
         )
         return result
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column of a block."""
+        strength, adjustment = self.relevance(block, target), self._adjustment(target)
+        if adjustment is None:
+            by_classes = target.codes is not None and self.classes == "indicator"
+            return test_numbers(block, target, strength, bound, by_classes=by_classes)
+        explaining = adjustment.n_targets
+        p = variance_p(strength.value, explaining, adjustment.rest(explaining, 0))
+        return tested_as(strength, p, T_TEST if explaining == 1 else F_TEST)
 
     def panel(self, target: Target) -> CorrelationPanel | AdjustedPanel:
         """Return an empty panel of kept columns."""

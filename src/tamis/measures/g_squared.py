@@ -37,8 +37,9 @@ from tamis.kernels.contingency import (
 from tamis.kernels.information import entropy_table
 from tamis.kernels.threads import over_columns
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
-from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
 from tamis.measures.mutual_information import FEW, count_relevance
+from tamis.measures.p_values import TESTS, test_categories
 from tamis.measures.panels import CodedColumns, code_columns
 
 
@@ -78,6 +79,7 @@ class GSquared(Measure):
     kind: ClassVar[str] = "discrete"
     needs_classes: ClassVar[bool] = True
     symbol: ClassVar[str] = "G2({a}; {b})"
+    tests: ClassVar[tuple[str, ...]] = TESTS
 
     def __post_init__(self) -> None:
         check("GSquared", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
@@ -126,6 +128,12 @@ class GSquared(Measure):
             c.indptr,
         )  # fmt: skip
         return result
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the statistic and the p-value of every column of a block."""
+        plain = self.relevance(block, target)
+        g_squared = plain if self.statistic == "g2" else GSquared().relevance(block, target)
+        return replace(test_categories(block, target, g_squared, 1.0, bound), value=plain.value)
 
     def panel(self, target: Target) -> GSquaredPanel:
         """Return an empty panel of kept columns."""

@@ -74,6 +74,32 @@ class Strength:
         return self.value[i]
 
 
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Strengths of columns towards the target, and their p-values.
+
+    Attributes
+    ----------
+    value : ndarray of float
+        The strength, as `Measure.relevance` gives it.
+    constant : ndarray of bool
+        Which columns have the same value in every row; their p-value is 1.
+    p : ndarray of float
+        The p-value where it is at most the bound that was given; elsewhere some number above the
+        bound that the p-value is not below, because the test ended early.
+    least_p : ndarray of float
+        The least p-value that a column with these counts can have; 0 if it is not known.
+    test : ndarray of uint8
+        The test of each column: a position in `Measure.tests`.
+    """
+
+    value: Floats
+    constant: npt.NDArray[np.bool_]
+    p: Floats
+    least_p: Floats
+    test: npt.NDArray[np.uint8]
+
+
 class Prepared(Sequence[Any]):
     """Columns that a panel prepared, as arrays end to end."""
 
@@ -222,6 +248,8 @@ class Measure(ABC):
         first.
     takes_weights, takes_given : bool
         Whether it uses the sample weights, and the covariates, of a target that has them.
+    tests : tuple of str
+        The names of its tests, if it has p-values (`tested`).
     """
 
     name: ClassVar[str]
@@ -234,6 +262,7 @@ class Measure(ABC):
     symmetric: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     takes_given: ClassVar[bool] = False
+    tests: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
@@ -242,6 +271,24 @@ class Measure(ABC):
         `out` is memory for the result, for callers that process millions of columns: allocating it
         would cost more than the sums. Called by every selector that has a measure, once per block.
         """
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column of a block.
+
+        P-values are valid: if a column is independent of the target, p <= level has a probability
+        of at most `level`. P-values above `bound` need not be computed, which is much faster.
+        """
+        raise ParameterError(
+            f"{type(self).__name__} has no p-values; use one of the measures mutual_information, "
+            "g_squared, fisher_z and any_shape"
+        )
+
+    def p_values(self, columns: Any, target: Any) -> Floats:
+        """Return the p-value of every column of an array, SciPy matrix or ColumnBlock."""
+        block = ColumnBlock.of(columns)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
+        self.check_target(encoded)
+        return self.tested(block, encoded).p
 
     @abstractmethod
     def panel(self, target: Target) -> Panel:

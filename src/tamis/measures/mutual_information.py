@@ -17,6 +17,7 @@ categories of their G-squared statistics, with the sum of their degrees of freed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,7 +34,8 @@ from tamis.core.target import Target
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
-from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
+from tamis.measures.p_values import CHI_SQUARE, TESTS, test_categories, tested_as
 from tamis.measures.panels import CodedColumns, RowListPanel, code_columns, table_of
 from tamis.measures.stratified import StratifiedPanel, stratified_relevance
 
@@ -53,6 +55,7 @@ class InformationMeasure(Measure):
     symmetric: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes_given: ClassVar[bool] = True
+    tests: ClassVar[tuple[str, ...]] = TESTS
     _symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -95,6 +98,18 @@ class InformationMeasure(Measure):
                 bits *= 2.0 * unit * n / total
             result.cutoff[many] = bits
         return result
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column of a block."""
+        if target.weights is not None or target.given is not None:
+            room = Strength.room(block.width)
+            return tested_as(room, stratified_relevance(self, block, target, room), CHI_SQUARE)
+        bits = strength = replace(self, alpha=None, threshold=0.0).relevance(block, target)
+        if self._symmetric:
+            bits = MutualInformation().relevance(block, target)
+        g_squared = 2 * target.n_rows * math.log(2.0)
+        tested = test_categories(block, target, bits, g_squared, bound)
+        return replace(tested, value=strength.value)
 
     def panel(self, target: Target) -> InformationPanel | StratifiedPanel:
         """Return an empty panel of kept columns."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, warn
@@ -52,8 +53,8 @@ def strata_of(target: Target, measure: str) -> Strata:
 
 def stratified_relevance(
     measure: Any, block: ColumnBlock, target: Target, result: Strength
-) -> None:
-    """Write the strength of every column towards the class, and its cutoff."""
+) -> Floats:
+    """Write strengths and cutoffs; return the p-values of the G-squared tests."""
     s, k = strata_of(target, type(measure).__name__), target.n_classes
     c = gapped_columns(block, np.arange(block.width), np.nan)
     if block.width:
@@ -69,6 +70,9 @@ def stratified_relevance(
     result.value[:], result.cutoff[:] = values_of(measure, found, s)
     zeros = np.diff(c.indptr) < block.n_rows
     result.cutoff[c.n_levels - 1 + zeros < 2] = np.nan
+    df = found[:, kernel.DEGREES]
+    p: Floats = np.where(df > 0, chdtrc(np.maximum(df, 1), 2 * found[:, kernel.INFORMATION]), 1.0)
+    return p
 
 
 def values_of(measure: Any, found: Floats, strata: Strata) -> tuple[Floats, Floats]:

@@ -125,6 +125,11 @@ class ScoredBlock:
     foresight: Foresight | None = field(default=None, kw_only=True)
     #: Missing values, and columns that have some.
     gaps: tuple[int, int] = field(default=(0, 0), kw_only=True)
+    #: P-values of all columns of the block, if the rule asks for them (`MeasuringRule.p_bound`),
+    #: the least ones that their counts allow, and positions of the tests in `Measure.tests`.
+    p: Floats | None = field(default=None, kw_only=True)
+    least_p: Floats | None = field(default=None, kw_only=True)
+    test: npt.NDArray[np.uint8] | None = field(default=None, kw_only=True)
 
     def arrival(self, i: int) -> Arrival:
         """Return survivor i."""
@@ -192,6 +197,11 @@ class MeasuringRule(Rule):
         Without that gate every column that is not constant meets it.
         """
         return True
+
+    @property
+    def p_bound(self) -> float | None:
+        """The bound up to which the rule needs the p-values of columns; None if it needs none."""
+        return None
 
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set, or raise an error if the measure is not supported."""
@@ -378,6 +388,10 @@ class Measuring(ColumnSelector):
             survivors = np.union1d(must_stay, survivors)
         if not np.isfinite(level):  # else all share a level that can be reached
             constant[np.isposinf(strength.cutoff)] = UNTESTED
+        p, bound = {}, self.rule.p_bound
+        if bound is not None:
+            tested = self.measure_.tested(block, self._target, bound)
+            p = {"p": tested.p, "least_p": tested.least_p, "test": tested.test}
         return ScoredBlock(
             block.first,
             block.names,
@@ -389,6 +403,7 @@ class Measuring(ColumnSelector):
             strength.cutoff[survivors],
             self._kept.panel.prepare(block, survivors),
             gaps=block.count_gaps() if self.takes_gaps else (0, 0),
+            **p,
         )
 
     def update(self, scored: ScoredBlock) -> None:
