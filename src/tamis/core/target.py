@@ -45,6 +45,8 @@ class Target:
     #: One weight per row, and the covariates to adjust for, if there are any.
     weights: npt.NDArray[np.float64] | None = None
     given: Covariates | None = None
+    #: The group of each row, from 0, if some rows belong together.
+    row_groups: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, y: Any, task: str = "auto", *, needs_classes: bool = False) -> Target:

@@ -11,14 +11,15 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
-from tamis.core.decisions import Decision, Reason
-from tamis.core.errors import warn
+from tamis.core.decisions import Decision, DecisionLog, Reason
+from tamis.core.errors import ParameterError, warn
+from tamis.core.false_keeps import FalseKeeps
 from tamis.core.names import Names
 from tamis.core.params import Number, param
 from tamis.core.target import Target
@@ -40,6 +41,9 @@ COMMON_REASONS = {
 
 #: The code of "untested".
 UNTESTED = 2
+
+#: The most shadow worlds; each is one bit of a saved number.
+MOST_WORLDS = 50
 
 
 # --- data exchanged between a stream and its rule ------------------------------------------------
@@ -130,6 +134,8 @@ class ScoredBlock:
     p: Floats | None = field(default=None, kw_only=True)
     least_p: Floats | None = field(default=None, kw_only=True)
     test: npt.NDArray[np.uint8] | None = field(default=None, kw_only=True)
+    #: The decoys that passed, one entry for each shadow world.
+    decoys: tuple[Any, ...] = field(default=(), kw_only=True)
 
     def arrival(self, i: int) -> Arrival:
         """Return survivor i."""
@@ -221,10 +227,40 @@ class MeasuredRule(MeasuringRule):
     Subclasses have a `name`, say which values their parameters may take (`param`) and why a
     feature can be kept or dropped (`reasons`), and decide about one arriving feature (`decide`).
     They all have the parameters `measure` and `alpha`.
+
+    Parameters
+    ----------
+    shadows : int, default=0
+        Shadow worlds that estimate how many of the kept features are luck (`false_keeps_`); 3 is
+        the usual number. The selection itself stays the same. Each costs one more pass of
+        relevance over the columns.
+    random_state : int, default=0
+        Seed of the row orders of the shadow worlds.
+
+    Attributes
+    ----------
+    false_keeps_ : FalseKeeps
+        With `shadows`: the number of kept features that are expected to be false, with its
+        standard error.
     """
 
     #: The reasons of drops that `foresee` settles.
     foreseen: ClassVar[tuple[str, ...]] = ()
+    #: How decoys are judged (`tamis.methods.shadow_worlds.World`); None if they cannot be.
+    world: ClassVar[type[Any] | None] = None
+
+    _: KW_ONLY
+    shadows: int = param(0, Number(0, MOST_WORLDS, integer=True))
+    random_state: int = param(0, Number(0, integer=True))
+
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range, or shadows that it cannot have."""
+        super().check_params()
+        if self.shadows and self.world is None:
+            raise ParameterError(
+                f"{self.public_name} cannot judge decoys, so it has no shadow worlds; leave "
+                "shadows out, or use sieve, saola, osfs or fast-osfs"
+            )
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision:
         """Decide about one relevant feature: keep it, drop it, evict others."""
@@ -404,7 +440,12 @@ class Measuring(ColumnSelector):
             self._kept.panel.prepare(block, survivors),
             gaps=block.count_gaps() if self.takes_gaps else (0, 0),
             **p,
+            decoys=self._decoys(block),
         )
+
+    def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
+        """Return the decoys of a block that pass the test of each shadow world."""
+        return ()
 
     def update(self, scored: ScoredBlock) -> None:
         """Log a scored block in bulk, then take its survivors; blocks must come in order."""
@@ -445,6 +486,55 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         "gaps": "gaps",
     }
     saved_later: ClassVar[frozenset[str]] = frozenset({"gaps"})
+
+    #: The shadow worlds; None without any.
+    _shadows: Any = None
+
+    def _begin(self) -> None:
+        self._shadows = None
+        super()._begin()
+
+    def _use(self, measure: Measure, why: str) -> None:
+        super()._use(measure, why)
+        if self.rule.shadows:
+            from tamis.methods.shadow_worlds import Shadows  # which knows this module
+
+            self._shadows = Shadows(self.rule, self.measure_, self._target)
+
+    def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
+        return () if self._shadows is None else self._shadows.score(block, self.required)
+
+    def update(self, scored: ScoredBlock) -> None:
+        """Take a scored block, and then its decoys; blocks must come in order."""
+        if self._shadows is not None:
+            self._shadows.expect(scored.decoys)
+        super().update(scored)
+        if self._shadows is not None:
+            self._shadows.catch_up(self.n_features_in_, self._kept)
+
+    @property
+    def false_keeps_(self) -> FalseKeeps:
+        """How many of the kept features are expected to be false."""
+        if not self.rule.shadows:
+            raise AttributeError("false_keeps_ needs shadow worlds; set shadows=3")
+        if self._shadows is None:  # no column came yet
+            return FalseKeeps(0, (0,) * self.rule.shadows)
+        return self._shadows.false_keeps(self._kept, len(self.kept_))
+
+    @property
+    def trust_(self) -> dict[str, Any]:
+        """What is known about how far the selection can be trusted, as plain values."""
+        found = super().trust_
+        if self.rule.shadows:
+            found["false_keeps"] = self.false_keeps_.record()
+        return found
+
+    @property
+    def held_features(self) -> npt.NDArray[np.int64]:
+        """The candidates, and the features whose decoys a shadow world keeps."""
+        if self._shadows is None:
+            return self.candidates
+        return np.union1d(self.candidates, self._shadows.features)
 
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
@@ -524,11 +614,15 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
-        keeps = self.log_.append(decision)
-        if decision.evicts:
-            self._kept.drop([e.feature for e in decision.evicts])
+        if self._shadows is not None:
+            self._shadows.catch_up(arrival.feature, self._kept)
+        keeps, gone = self.log_.append(decision), [e.feature for e in decision.evicts]
+        if gone:
+            self._kept.drop(gone)
         if keeps:
             self._kept.add(arrival)
+        if self._shadows is not None and (keeps or gone):
+            self._shadows.changed(self._kept, arrival if keeps else None, gone)
         if self.on_settled is not None:
             self.on_settled(arrival.feature + 1)
 
@@ -565,6 +659,23 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         return replace(scored, foresight=np.concatenate(parts))
 
     # --- saving a stream -------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what the stream needs to resume, besides target, log and held columns."""
+        state = super().state()
+        return state if self._shadows is None else self._shadows.added_to(state)
+
+    def restore(
+        self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
+    ) -> Self:
+        """Resume from a `state` as if the stream had never been saved."""
+        if "worlds" not in state["each"]:
+            return super().restore(y, state, columns, log)
+        from tamis.methods.shadow_worlds import without_decoys  # which knows this module
+
+        super().restore(y, *without_decoys(state, columns), log)
+        self._shadows.restore(state, columns, self._kept)
+        return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         if not hasattr(self, "measure_"):  # it was left to the columns that came first

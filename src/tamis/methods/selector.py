@@ -187,6 +187,11 @@ class ColumnSelector:
         return found
 
     @property
+    def trust_(self) -> dict[str, Any]:
+        """What is known about how far the selection can be trusted, as plain values."""
+        return {}
+
+    @property
     def scores_(self) -> npt.NDArray[np.float64]:
         """Relevance of each feature to the target; NaN where it was not measured."""
         return self.log_.scores
@@ -336,20 +341,22 @@ class FeatureStreamSelector(ColumnSelector):
         return self.log_.ranking()
 
     @property
-    def held_features(self) -> npt.NDArray[np.int64]:
-        """Features whose columns the stream needs to go on, in order of arrival.
-
-        These are the kept ones, and those that a rule holds in reserve.
-        """
+    def candidates(self) -> npt.NDArray[np.int64]:
+        """Kept features, and those that a rule holds in reserve, in order of arrival."""
         return self.kept_
+
+    @property
+    def held_features(self) -> npt.NDArray[np.int64]:
+        """Features whose columns the stream needs to go on, in order of arrival."""
+        return self.candidates
 
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns.
 
-        Nested dicts of numbers, strings and arrays: ``features`` are the `held_features`, ``each``
+        Nested dicts of numbers, strings and arrays: ``features`` are the `candidates`, ``each``
         has one entry for each of them in every array, ``numbers`` is about the whole.
         """
-        state: dict[str, Any] = {"features": self.held_features, "each": {}, "numbers": {}}
+        state: dict[str, Any] = {"features": self.candidates, "each": {}, "numbers": {}}
         for owner in (self, self.rule):
             for name, path in owner.saved_per_feature.items():
                 state["each"][name] = attrgetter(path)(owner)

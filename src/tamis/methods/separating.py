@@ -27,6 +27,7 @@ from tamis.methods.measured import (
     ScoredBlock,
 )
 from tamis.methods.rule import no_deletion, when_evicted, when_kept, when_redundant
+from tamis.methods.shadow_worlds import SeparatingWorld
 
 
 class Separable(Kept):
@@ -235,4 +236,5 @@ class SeparatingStreamRule(SeparatingRule, MeasuredRule):
     """A rule for feature streams that searches for separating sets."""
 
     machinery = SeparatingStream
+    world = SeparatingWorld
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}

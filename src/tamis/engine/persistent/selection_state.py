@@ -178,7 +178,8 @@ class SelectionState(SavedSelection):
         """
         log, selector = self.log, self.selector
         kept, held = selector.kept_.tolist(), selector.held_features.tolist()
-        back = [f for f in displaced(log, features) if f not in features and f not in held]
+        stay = {*features, *selector.candidates.tolist()}
+        back = [f for f in displaced(log, features) if f not in stay]
         log.declare(WITHDRAWALS)
         for feature in features:
             reason = why if feature in kept else f"{why}, not kept"

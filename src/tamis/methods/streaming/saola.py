@@ -35,6 +35,7 @@ from tamis.methods.measured import (
 )
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
 from tamis.methods.selector import ColumnSelector
+from tamis.methods.shadow_worlds import PairWorld
 
 
 class SAOLARule(MeasuredRule):
@@ -105,6 +106,7 @@ class SAOLARule(MeasuredRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
+    world = PairWorld
 
     _: KW_ONLY
     bound: str = param("min", OneOf(("min", "max")))

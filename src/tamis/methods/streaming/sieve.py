@@ -18,6 +18,7 @@ from tamis.measures.any_shape import AnyShape
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
+from tamis.methods.pool_world import PoolWorld
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
 from tamis.methods.worth_pool import Pool, Weighed
 
@@ -95,6 +96,7 @@ class SieveRule(MeasuredRule):
 
     name: ClassVar[str] = "sieve"
     keeps: ClassVar[bool] = True
+    world = PoolWorld
     discrete_measure: ClassVar[Measure] = AnyShape()
     continuous_measure: ClassVar[Measure] = AnyShape()
 
@@ -140,15 +142,22 @@ class SieveRule(MeasuredRule):
             return np.zeros(len(dependence))
         return dependence * stronger**self.exponent
 
-    def redundant(
+    def redundant_pairs(
         self, arrival: Arrival, pool: Pool, dependence: Floats
-    ) -> tuple[Decision | None, list[Decision]]:
-        """Return the decision that drops a newcomer, if any, and else those of what it evicts."""
+    ) -> tuple[npt.NDArray[np.bool_], Floats, npt.NDArray[np.bool_]]:
+        """Return which features of a pool are copies of a newcomer, what is passed on, and both."""
         rounding = pool.measure.resolution
         mine, others = arrival.relevance, pool.relevance
         passed = self.passed_on(dependence, np.maximum(others, mine))
         copies = dependence >= COPY - rounding
-        pairs = copies | (passed >= np.minimum(others, mine) - rounding)
+        return copies, passed, copies | (passed >= np.minimum(others, mine) - rounding)
+
+    def redundant(
+        self, arrival: Arrival, pool: Pool, dependence: Floats
+    ) -> tuple[Decision | None, list[Decision]]:
+        """Return the decision that drops a newcomer, if any, and else those of what it evicts."""
+        mine, others = arrival.relevance, pool.relevance
+        copies, passed, pairs = self.redundant_pairs(arrival, pool, dependence)
         if not pairs.any():
             return None, []
         drops = pairs & pool.stronger(arrival)
@@ -216,10 +225,15 @@ class SieveStream(MeasuredStream):
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         for i in range(first, last):
-            if scored.features[i] < self.required:
-                self._keep_required(scored.arrival(i))
+            arrival = scored.arrival(i)
+            if self._shadows is not None:
+                self._shadows.catch_up(arrival.feature, self._kept)
+            if arrival.feature < self.required:
+                self._keep_required(arrival)
             else:
-                self._meet(scored.arrival(i))
+                self._meet(arrival)
+            if self._shadows is not None:
+                self._shadows.changed(self._kept, arrival)
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[i]) + 1)
 
@@ -304,7 +318,7 @@ class SieveStream(MeasuredStream):
         return np.sort(pool.features[pool.is_kept]) if len(pool.features) else pool.features.copy()
 
     @property
-    def held_features(self) -> npt.NDArray[np.int64]:
+    def candidates(self) -> npt.NDArray[np.int64]:
         """The features of the pool, in order of arrival: those kept and those in reserve."""
         features: npt.NDArray[np.int64] = self._kept.features.copy()
         return features
@@ -312,7 +326,7 @@ class SieveStream(MeasuredStream):
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
         """The features of the pool, best first."""
-        features = self.held_features
+        features = self.candidates
         return features[self._kept.weigh(1).order[::-1]] if len(features) else features
 
     @property
@@ -347,9 +361,9 @@ class SieveStream(MeasuredStream):
         """Log which features of the reserve take the places of those that were withdrawn."""
         before = self.log_.replay()
         weighed = self._kept.weigh(self._kept.n_features)
-        for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.held_features, before)).tolist():
+        for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.candidates, before)).tolist():
             self.log_.append(self._told("returned", i, weighed), at=len(self.log_) - 1)
-        for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.held_features, before)).tolist():
+        for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.candidates, before)).tolist():
             self.log_.append(self._told("displaced", i, weighed), at=len(self.log_) - 1)
 
 
