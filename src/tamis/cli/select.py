@@ -70,6 +70,9 @@ def _method_name(value: str) -> str:
     "--order", type=Choice(["arrival", "free"]),
     help="For saola: decide in the order of the columns (the default), or in one that belongs to "
     "the features, so that the order of the columns does not matter.",
+    "--shadows", type=int, metavar="WORLDS",
+    help="Estimate how many of the kept features are luck, from so many shadow worlds; 3 is the "
+    "usual number. It does not change what is kept.",
 )  # fmt: skip
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
@@ -112,6 +115,10 @@ def _method_name(value: str) -> str:
 @click.option(
     "--given", multiple=True, metavar="COLUMN",
     help="A covariate to adjust for, such as age. May be repeated. It is not a candidate.",
+)  # fmt: skip
+@click.option(
+    "--row-groups", metavar="COLUMN",
+    help="With --shadows: the column that says which rows belong together, such as patient.",
 )  # fmt: skip
 @groups_option
 @source_options
@@ -276,6 +283,8 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         more["measure"] = options.measure
     if options.order is not None:
         more["order"] = options.order
+    if options.shadows is not None:
+        more["shadows"] = options.shadows
     found = parse_method(options.method, more)
     if not issubclass(found.kind, Rule):
         raise ParameterError(
@@ -292,7 +301,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     about["task"] = options.task
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
-    about["keep"] = list(options.keep) or None
+    about |= {"keep": list(options.keep) or None, "row_groups": options.row_groups}
     return found.kind(**found.params).to_selector(), about
 
 
@@ -310,6 +319,7 @@ def run_facts(run: Run, out: str) -> dict[str, Any]:
         "kept": run.kept_names,
         "encode": source.get("encode") or None,
         "missing": source.get("missing"),
+        "trust": run.trust,
         "stopped": run.log.stopped or None,
         "selected": str(Path(out) / "selected.csv") if counts["kept"] else None,
         "seconds": run.seconds,
@@ -318,7 +328,7 @@ def run_facts(run: Run, out: str) -> dict[str, Any]:
 
 def summary(run: Run, out: str) -> list[str]:
     """Return the lines that are printed at the end."""
-    from tamis.engine.runs import missing_words
+    from tamis.engine.runs import missing_words, trust_words
 
     counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
@@ -335,6 +345,9 @@ def summary(run: Run, out: str) -> list[str]:
         lines.append(f"encode: {source['encode']}")
     if words := missing_words(source):
         lines.append(f"missing: {words}")
+    if source.get("row_groups"):
+        lines.append(f"rows that belong together: {source['row_groups']}")
+    lines += [f"{name}: {words}" for name, words in trust_words(run.trust).items()]
     if run.log.stopped:
         lines.append(f"the selection {run.log.stopped}")
     wrote, ask = Path(out), f"ask about any feature with: tamis why {shlex.quote(out)} FEATURE"

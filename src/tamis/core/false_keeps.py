@@ -45,6 +45,13 @@ class FalseKeeps:
             return math.nan
         return math.sqrt(sum((w - mean) ** 2 for w in self.worlds) / (n - 1) / n)
 
+    @property
+    def about(self) -> str:
+        """The estimate with its standard error, as text."""
+        error = self.standard_error
+        more = "" if math.isnan(error) else f" ± {_rounded(error)}"
+        return _rounded(self.estimate) + more
+
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for run.json."""
         error = self.standard_error
@@ -66,12 +73,12 @@ class FalseKeeps:
             return f"0 kept, so none is false ({worlds})"
         if not any(self.worlds):
             return f"{self.kept:,} kept, none of them expected to be false (no decoy in {worlds})"
-        error = self.standard_error
-        about = f"about {_rounded(self.estimate)}"
-        about += "" if math.isnan(error) else f" ± {_rounded(error)}"
         if self.estimate >= self.kept:
-            return f"{self.kept:,} kept, and chance alone keeps {about}: all may be false ({worlds})"
-        return f"{self.kept:,} kept, {about} of them expected to be false ({worlds})"
+            return (
+                f"{self.kept:,} kept, and chance alone keeps about {self.about}: all may be false "
+                f"({worlds})"
+            )
+        return f"{self.kept:,} kept, about {self.about} of them expected to be false ({worlds})"
 
 
 def _rounded(number: float) -> str:

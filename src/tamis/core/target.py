@@ -66,7 +66,7 @@ class Target:
         if isinstance(y, Target):
             if task in ("auto", y.task):
                 return y
-            return cls.of(y.labels, task).adjusted(y.weights, y.given)
+            return cls.of(y.labels, task).adjusted(y.weights, y.given, y.row_groups)
         array = _vector(y)
         found = Task(task, "it was given")
         if task == "auto":
@@ -109,9 +109,11 @@ class Target:
             return self.values
         return np.asarray(self.classes[self.codes])
 
-    def adjusted(self, weights: Any = None, given: Covariates | None = None) -> Target:
-        """Return the target with sample weights and covariates, or raise an error."""
-        if weights is None and given is None:
+    def adjusted(
+        self, weights: Any = None, given: Covariates | None = None, row_groups: Any = None
+    ) -> Target:
+        """Return the target with sample weights, covariates and row groups, or raise an error."""
+        if weights is None and given is None and row_groups is None:
             return self
         if given is not None and len(given.values) != self.n_rows:
             raise InputError(
@@ -124,7 +126,8 @@ class Target:
                 "the target is the same in every row with a positive weight, so no feature can "
                 "predict it; give weights to rows of two classes or more"
             )
-        return replace(self, weights=checked, given=given)
+        groups = None if row_groups is None else _groups(row_groups, self.n_rows)
+        return replace(self, weights=checked, given=given, row_groups=groups)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -171,7 +174,29 @@ class Target:
             digest.update(self.weights.tobytes())
         if self.given is not None:
             self.given.update(digest)
+        if self.row_groups is not None:
+            digest.update(self.row_groups.tobytes())
         return digest.hexdigest()[:16]
+
+
+def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
+    """Return the group of each row as numbers from 0, or raise an error."""
+    array = np.asarray(labels)
+    if array.shape != (n_rows,):
+        raise InputError(
+            f"row_groups has the shape {array.shape} and there are {n_rows} rows; give one label "
+            "for each row"
+        )
+    missing = (array != array) if array.dtype.kind == "f" else np.equal(array, None)
+    if np.any(missing):
+        raise InputError(
+            f"row_groups has no label in row {int(np.argmax(missing))} (counted from 0); give "
+            "every row a label, its own if it belongs to no other"
+        )
+    names, codes = np.unique(array, return_inverse=True)
+    if len(names) < 2:
+        raise InputError("row_groups has the same label in every row; give two groups or more")
+    return codes.astype(np.int64)
 
 
 def _vector(y: Any) -> npt.NDArray[Any]:

@@ -82,6 +82,12 @@ class Encoding:
                     "cannot be left out: fill the gaps, or use a method with a measure"
                 )
             return ""
+        if self.cuts and self.encoder.supervised and getattr(rule, "shadows", 0):
+            raise ParameterError(
+                f"{self} cuts columns by looking at the target, which decoys cannot repeat, so "
+                "shadow worlds would find too few false features; use encode='equal-frequency' "
+                "(--encode equal-frequency), or leave shadows out"
+            )
         measure, reason = resolve_measure(rule.measure, rule.alpha), ""
         if measure is None and self.cuts and target.is_classes:
             measure = rule.discrete_measure

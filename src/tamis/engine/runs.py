@@ -15,6 +15,7 @@ import csv
 import io
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ import pyarrow as pa
 from tamis._registry import BATCH_METHODS
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import SourceError
+from tamis.core.false_keeps import FalseKeeps
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.notebook import card, listed
@@ -36,7 +38,7 @@ FORMAT_VERSION = 1
 
 RUN_FIELDS = (
     "method", "parameters", "measure", "measure_reason", "source", "work", "seconds",
-    "peak_megabytes", "versions", "command",
+    "peak_megabytes", "versions", "command", "trust",
 )  # fmt: skip
 
 #: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
@@ -67,6 +69,8 @@ class Run:
         tamis, Python and the libraries that computed.
     command : str
         The command of the run.
+    trust : dict
+        What is known about how far the selection can be trusted, as plain values.
     selector : selector or None
         The fitted selector; None for a run read from a folder.
     state : SelectionState or None
@@ -84,8 +88,22 @@ class Run:
     peak_megabytes: float
     versions: dict[str, str]
     command: str = ""
+    trust: dict[str, Any] = field(default_factory=dict)
     selector: Any = field(default=None, compare=False)
     state: Any = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, log: DecisionLog, record: Mapping[str, Any]) -> Run:
+        """Return a run from what run.json says about it, perhaps of an earlier version."""
+        known = {"trust": {}, **record}  # earlier versions did not have it
+        return cls(log=log, **{key: known[key] for key in RUN_FIELDS})
+
+    @property
+    def false_keeps_(self) -> FalseKeeps:
+        """How many of the kept features are expected to be false, with ``shadows=3``."""
+        if "false_keeps" not in self.trust:
+            raise AttributeError("the run has no shadow worlds; select with shadows=3")
+        return FalseKeeps.of(self.trust["false_keeps"])
 
     @property
     def choices(self) -> dict[str, str]:
@@ -217,6 +235,14 @@ class Run:
         return f"{sentence}; {added}" if added else sentence
 
 
+def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is known about how far a selection can be trusted: a name, then a sentence."""
+    found = {}
+    if "false_keeps" in trust:
+        found["luck"] = str(FalseKeeps.of(trust["false_keeps"]))
+    return found
+
+
 def _because(reason: Any) -> str:
     return f", because {reason}" if reason else ""
 
@@ -320,7 +346,7 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
             log = read_log(path / "log.parquet", path / "events.parquet", record)
             if log.counts() != record["verdicts"] or len(log.replay()) != log.counts()["kept"]:
                 raise ValueError("its files do not belong together")
-            return Run(log=log, **{key: record[key] for key in RUN_FIELDS})
+            return Run.of(log, record)
     except (LookupError, ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as e:
         raise SourceError(f"{path} is damaged ({reason(e)}); run tamis select again") from e
     raise SourceError(

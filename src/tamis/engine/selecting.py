@@ -55,6 +55,7 @@ def select(
     keep: Any = None,
     given: Any = None,
     sample_weight: Any = None,
+    row_groups: Any = None,
     groups: Any = None,
     stop: Any = None,
     keep_state: bool = False,
@@ -100,6 +101,9 @@ def select(
     sample_weight : array-like of shape (n_rows,) or name of a column, optional
         One weight per row, finite and not negative. Correlations are those of weighted least
         squares; measures of categories count a row as often as its weight says.
+    row_groups : array-like of shape (n_rows,) or name of a column, optional
+        Rows that belong together, such as those of one patient: the shadow worlds of a method with
+        ``shadows=3`` move them together.
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
@@ -168,9 +172,9 @@ def select(
             stack.enter_context(threads(n_jobs))
         columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))
         columns_of_data = int(columns.n_columns or 0)
-        found = arranged(columns, sample_weight, given, common.keep)
+        found = arranged(columns, sample_weight, given, common.keep, row_groups)
         columns, chosen.required = found.columns, found.n_required
-        target = target.adjusted(found.weights, found.covariates)
+        target = target.adjusted(found.weights, found.covariates, found.row_groups)
         if keep_state:
             with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
                 state = new_state(chosen, target, encoding, ending)
@@ -199,8 +203,8 @@ def select(
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    facts = vars(info) | encoded | row_roles(source) | adjustments_of(target, sample_weight)
-    facts |= found.record(columns_of_data)
+    facts = vars(info) | encoded | row_roles(source) | found.record(columns_of_data)
+    facts |= adjustments_of(target, sample_weight, row_groups)
     facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state
@@ -214,13 +218,17 @@ def row_roles(source: Source) -> dict[str, Any]:
     return {role: name for role, name in roles.items() if name is not None}
 
 
-def adjustments_of(target: Target, sample_weight: Any) -> dict[str, Any]:
-    """Return what a run records about weights and covariates; nothing without them."""
+def adjustments_of(
+    target: Target, sample_weight: Any = None, row_groups: Any = None
+) -> dict[str, Any]:
+    """Return what a run records about weights, covariates and groups; nothing without them."""
     found: dict[str, Any] = {}
     if target.weights is not None:
         found["weights"] = sample_weight if isinstance(sample_weight, str) else "given"
     if target.given is not None:
         found["given"] = list(target.given.names)
+    if target.row_groups is not None:
+        found["row_groups"] = row_groups if isinstance(row_groups, str) else "given"
     return found
 
 
@@ -264,6 +272,7 @@ def describe_run(
         | {"target": describe_target(target.labels, target.task)}
         | {"task": target.task, "task_reason": target.reason},
         work=chosen.work_,
+        trust=chosen.trust_,
         seconds=seconds or {},
         peak_megabytes=peak_megabytes(),
         versions=versions(),

@@ -117,7 +117,8 @@ class ColumnEstimator(SelectingEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         if "_rule" in vars(cls) and cls._rule.adjusts and cls.fit is ColumnEstimator.fit:
-            cls.fit = _fit_adjusted  # type: ignore[method-assign]
+            shadowed = getattr(cls._rule, "world", None) is not None
+            cls.fit = _fit_shadowed if shadowed else _fit_adjusted  # type: ignore[method-assign]
         super().__init_subclass__(**options)
         if "_rule" in vars(cls):
             cls.__init__ = _constructor(cls._rule)  # type: ignore[method-assign]
@@ -150,9 +151,7 @@ class ColumnEstimator(SelectingEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(
-        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, given: Any = None
-    ) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any = None, **about_rows: Any) -> Self:
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
@@ -171,7 +170,7 @@ class ColumnEstimator(SelectingEstimator):
         self.__dict__.pop("_selector", None)
         self._positions = source.positions
         labelled = y if is_series(y) else source.target()
-        selector, target, reason = self._begin(labelled, sample_weight, given)
+        selector, target, reason = self._begin(labelled, **about_rows)
         found = arranged(source, keep=CommonParameters.of(self).keep)
         selector.required = found.n_required
         columns = grouped(found.columns, groups)
@@ -184,13 +183,14 @@ class ColumnEstimator(SelectingEstimator):
         return self
 
     def _begin(
-        self, y: Any, sample_weight: Any = None, given: Any = None
+        self, y: Any, sample_weight: Any = None, given: Any = None, row_groups: Any = None
     ) -> tuple[Any, Target, str]:
         """Return a new selector, its target, and why the encoding chose its measure, if it did."""
         common = CommonParameters.of(self)
         selector = self._to_selector()
         target = common.target(selector, y)
-        target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
+        covariates = None if given is None else covariates_of(given)
+        target = target.adjusted(sample_weight, covariates, row_groups)
         self._encoding = encoding_of(common.encode, common.missing)
         self._stop = Stop.for_selector(common.stop, selector, target)
         return selector, target, prepared(selector, target, self._encoding)
@@ -300,6 +300,7 @@ class StreamEstimator(ColumnEstimator):
         *,
         sample_weight: Any = None,
         given: Any = None,
+        row_groups: Any = None,
         name_prefix: str = "x",
         name_base: int = 0,
     ) -> Self:
@@ -309,14 +310,15 @@ class StreamEstimator(ColumnEstimator):
         ----------
         y : array-like of shape (n_rows,)
             The target.
-        sample_weight, given : array-like, optional
-            One weight per row, and covariates to adjust for, as in ``tamis.select``.
+        sample_weight, given, row_groups : array-like, optional
+            One weight per row, covariates to adjust for, and rows that belong together, as in
+            ``tamis.select``.
         name_prefix, name_base : str, int
             Features that come without a name are called prefix + (arrival number + base).
         """
         for stale in ("feature_names_in_", "_selector", "_positions"):
             self.__dict__.pop(stale, None)
-        selector, target, reason = self._begin(y, sample_weight, given)
+        selector, target, reason = self._begin(y, sample_weight, given, row_groups)
         if CommonParameters.of(self).keep is not None:
             raise ParameterError(KEEP_LATER)
         selector.start(target, name_prefix=name_prefix, name_base=name_base)
@@ -401,7 +403,7 @@ class GroupEstimator(StreamEstimator):
         given : data frame or array with one row per row, optional
             Covariates to adjust for.
         """
-        return self._fit(X, y, groups, sample_weight, given)
+        return self._fit(X, y, groups, sample_weight=sample_weight, given=given)
 
     def feed(self, columns: Any, names: Sequence[str] | None = None, groups: Any = None) -> Self:
         """Take the next columns of the stream.
@@ -486,10 +488,36 @@ def _fit_adjusted(
     given : data frame or array with one row per row, optional
         Covariates to adjust for.
     """
-    return self._fit(X, y, None, sample_weight, given)
+    return self._fit(X, y, sample_weight=sample_weight, given=given)
 
 
-_fit_adjusted.__name__ = "fit"
+def _fit_shadowed(
+    self: ColumnEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    given: Any = None,
+    row_groups: Any = None,
+) -> ColumnEstimator:
+    """Select features from a whole table, its columns taken in order.
+
+    Parameters
+    ----------
+    X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+        The features.
+    y : array-like of shape (n_rows,)
+        The target: classes, or numbers for measures that take them.
+    sample_weight : array-like of shape (n_rows,), optional
+        One weight per row, finite and not negative.
+    given : data frame or array with one row per row, optional
+        Covariates to adjust for.
+    row_groups : array-like of shape (n_rows,), optional
+        Rows that belong together, such as those of one patient: shadow worlds move them together.
+    """
+    return self._fit(X, y, sample_weight=sample_weight, given=given, row_groups=row_groups)
+
+
+_fit_adjusted.__name__ = _fit_shadowed.__name__ = "fit"
 
 
 # --- blocks --------------------------------------------------------------------------------------

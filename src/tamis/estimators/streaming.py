@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from tamis.estimators.estimator import GroupEstimator, StreamEstimator
 from tamis.methods.streaming.alpha_investing import AlphaInvestingRule
 from tamis.methods.streaming.fast_osfs import FastOSFSRule
@@ -53,3 +55,18 @@ class SFSFI(StreamEstimator):
 
 class Sieve(StreamEstimator):
     _rule = SieveRule
+
+    def fit(self, X: Any, y: Any, row_groups: Any = None) -> Self:
+        """Select features from a whole table, its columns taken in order.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+            The features.
+        y : array-like of shape (n_rows,)
+            The target: classes or numbers.
+        row_groups : array-like of shape (n_rows,), optional
+            Rows that belong together, such as those of one patient: shadow worlds move them
+            together.
+        """
+        return self._fit(X, y, row_groups=row_groups)

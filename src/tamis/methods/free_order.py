@@ -373,7 +373,7 @@ class FreeOrderStream(MeasuredStream):
         return features
 
     @property
-    def held_features(self) -> npt.NDArray[np.int64]:
+    def candidates(self) -> npt.NDArray[np.int64]:
         """All relevant features, in order of arrival."""
         if not hasattr(self._kept, "held"):  # nothing was seen yet
             return np.zeros(0, np.int64)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.decisions import Decision, DecisionLog, Reason
-from tamis.core.errors import ParameterError, warn
+from tamis.core.errors import ParameterError, SourceError, warn
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.names import Names
 from tamis.core.params import Number, param
@@ -670,6 +670,8 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     ) -> Self:
         """Resume from a `state` as if the stream had never been saved."""
         if "worlds" not in state["each"]:
+            if self.rule.shadows and len(log):
+                raise SourceError("the selection was made without shadow worlds; leave shadows out")
             return super().restore(y, state, columns, log)
         from tamis.methods.shadow_worlds import without_decoys  # which knows this module
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.measures.measure import Floats, Ints, Measure
 from tamis.core.target import Target
+from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.measured import Arrival, Kept
 from tamis.methods.shadow_worlds import World
 from tamis.methods.worth_pool import Pool
@@ -64,8 +64,8 @@ class PoolWorld(World):
         """Follow a change of the real pool, and drop the copies of a better newcomer."""
         stays = np.isin(self.known, real.features)
         if not stays.all():
-            self.decoys_given, self.given_decoys = self.decoys_given[:, stays], self.given_decoys[stays]
-            self.known = self.known[stays]
+            self.decoys_given = self.decoys_given[:, stays]
+            self.given_decoys, self.known = self.given_decoys[stays], self.known[stays]
         if arrival.feature not in real.features[-1:]:
             return  # it did not enter
         dependence, mine, theirs = self.pool.beyond(arrival)

@@ -142,6 +142,11 @@ class ColumnSelector:
                 f"{self.rule.public_name} cannot keep features on request (keep=); use a method "
                 "such as sieve, saola, fast-osfs, fcbf, mrmr or relieff"
             )
+        if self._target.row_groups is not None and not getattr(self.rule, "shadows", 0):
+            raise InputError(
+                "row_groups are rows that shadow worlds move together, and there are no worlds; "
+                "add shadows=3 (--shadows 3), or leave row_groups out"
+            )
         for what, there in (
             ("sample weights", self._target.weights), ("covariates", self._target.given)
         ):  # fmt: skip

@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
@@ -45,9 +44,7 @@ class Decoys:
 
     def __iter__(self) -> Iterator[Arrival]:
         for i, feature in enumerate(self.features.tolist()):
-            yield Arrival(
-                feature, float(self.strengths[i]), float(self.levels[i]), self.columns[i]
-            )
+            yield Arrival(feature, float(self.strengths[i]), float(self.levels[i]), self.columns[i])
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +65,8 @@ class RowOrder:
             return cls(np.argsort(bits.random_raw(target.n_rows), kind="stable"))
         groups = target.row_groups
         shuffled = bits.random_raw(int(groups.max()) + 1)
-        in_turn, in_new_turn = (np.argsort(key, kind="stable") for key in (groups, shuffled[groups]))
         order = np.empty(target.n_rows, np.int64)
-        order[in_turn] = in_new_turn
+        order[np.argsort(groups, kind="stable")] = np.lexsort((groups, shuffled[groups]))
         return cls(order)
 
     @cached_property
@@ -295,9 +291,7 @@ class Shadows:
 
     def expect(self, decoys: Sequence[Decoys]) -> None:
         """Let the decoys of a block wait for the turn of their columns."""
-        waiting = [
-            (decoy.feature, i, decoy) for i, world in enumerate(decoys) for decoy in world
-        ]
+        waiting = [(decoy.feature, i, decoy) for i, world in enumerate(decoys) for decoy in world]
         waiting.sort(key=lambda one: one[:2], reverse=True)
         self._waiting = [(feature, self.worlds[i], decoy) for feature, i, decoy in waiting]
 
@@ -372,9 +366,7 @@ def without_decoys(
     """Return the state of a stream as `Shadows.added_to` found it, and the columns it needs."""
     own = np.asarray(state["each"]["real"], np.bool_)
     each = {
-        name: array[own]
-        for name, array in state["each"].items()
-        if name not in ("worlds", "real")
+        name: array[own] for name, array in state["each"].items() if name not in ("worlds", "real")
     }
     features = np.asarray(state["features"], np.int64)[own]
     return {**state, "features": features, "each": each}, columns.pick(np.flatnonzero(own))

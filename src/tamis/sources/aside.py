@@ -86,6 +86,7 @@ class Arranged:
     columns: ColumnSource
     weights: Any = None
     covariates: Covariates | None = None
+    row_groups: Any = None
     n_required: int = 0
     positions: Positions | None = None
 
@@ -106,27 +107,34 @@ def original_positions(arranged: Mapping[str, Any], features: Sequence[int]) -> 
 
 
 def arranged(
-    columns: ColumnSource, sample_weight: Any = None, given: Any = None, keep: Any = None
+    columns: ColumnSource,
+    sample_weight: Any = None,
+    given: Any = None,
+    keep: Any = None,
+    row_groups: Any = None,
 ) -> Arranged:
-    """Set aside the columns that hold weights and covariates, and put those to keep first.
+    """Set aside columns with weights, covariates and row groups, and put those to keep first.
 
-    `sample_weight` is the name of a column, or the weights themselves; `given` are names of
-    columns, or a table of covariates; `keep` are names or numbers of columns.
+    `sample_weight` is the name of a column, or the weights themselves, and so is `row_groups`;
+    `given` are names of columns, or a table of covariates; `keep` are names or numbers of columns.
     """
     required = required_positions(columns, keep)
     names = names_of(given)
     if names and isinstance(given, list | tuple) and len(names) < len(given):
         raise InputError(f"given={given!r} mixes names of columns with something else")
-    aside = [*names, sample_weight] if isinstance(sample_weight, str) else names
+    aside = [*names, *(one for one in (sample_weight, row_groups) if isinstance(one, str))]
     if len(set(aside)) < len(aside):
         twice = next(name for name in aside if aside.count(name) > 1)
         raise InputError(f"the column {twice!r} was given twice; a column has one role")
     held = _beside(columns, aside)
     own = [name for name in aside if name not in held]
-    at = positions_of(columns, own, "given" if names else "sample_weight") if own else []
+    role = "given" if names else "row_groups" if isinstance(row_groups, str) else "sample_weight"
+    at = positions_of(columns, own, role) if own else []
     held |= {name: _column(columns, place) for name, place in zip(own, at, strict=True)}
     if isinstance(sample_weight, str):
         sample_weight = held[sample_weight][0]
+    if isinstance(row_groups, str):
+        row_groups = held[row_groups][0]
     covariates = None
     if names:
         values = np.column_stack([held[name][0] for name in names])
@@ -138,11 +146,11 @@ def arranged(
         name = aside[at.index(min(both))]
         raise InputError(f"the column {name!r} was given twice; a column has one role")
     if not at and not required:
-        return Arranged(columns, sample_weight, covariates)
+        return Arranged(columns, sample_weight, covariates, row_groups)
     rest = np.delete(np.arange(columns.n_columns or 0), [*at, *required])
     positions = np.concatenate([np.array(required, dtype=np.intp), rest])
     picked = ArrangedColumns(columns, positions)
-    return Arranged(picked, sample_weight, covariates, len(required), positions)
+    return Arranged(picked, sample_weight, covariates, row_groups, len(required), positions)
 
 
 def required_positions(columns: ColumnSource, keep: Any) -> list[int]:

@@ -57,6 +57,7 @@ def begin(
     keep: Any = None,
     given: Any = None,
     sample_weight: str | None = None,
+    row_groups: str | None = None,
     groups: GroupTable | None = None,
     stop: Any = None,
     rows: ColumnSource | None = None,
@@ -79,8 +80,8 @@ def begin(
         How the source was opened.
     task, encode, missing, stop
         As for `tamis.select`.
-    keep, given, sample_weight
-        Columns, as for `tamis.select`, the last two by name.
+    keep, given, sample_weight, row_groups
+        Columns, as for `tamis.select`, the last three by name.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
     rows : ColumnSource, optional
@@ -103,15 +104,17 @@ def begin(
     aside: Record = {
         "sample_weight": sample_weight,
         "given": None if given is None else names_of(given),
+        "row_groups": row_groups,
     }
-    if not isinstance(sample_weight, str | None) or aside["given"] == []:
+    by_name = all(isinstance(one, str | None) for one in (sample_weight, row_groups))
+    if not by_name or aside["given"] == []:
         raise ParameterError(
             "a run that can be resumed takes weights and covariates from columns of the data; give "
             "their names"
         )
-    found = arranged(source, sample_weight, given, common.keep)
+    found = arranged(source, sample_weight, given, common.keep, row_groups)
     columns, chosen.required = found.columns, found.n_required
-    target = target.adjusted(found.weights, found.covariates)
+    target = target.adjusted(found.weights, found.covariates, found.row_groups)
     if found.n_required and found.positions is not None:
         aside["keep"] = found.positions[: found.n_required].tolist()
     state = started_state(chosen, target, common, source.name_prefix, source.name_base)
@@ -138,7 +141,8 @@ def begin(
     )
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
-    facts |= adjustments_of(target, sample_weight) | found.record(int(source.n_columns or 0))
+    facts |= adjustments_of(target, sample_weight, row_groups)
+    facts |= found.record(int(source.n_columns or 0))
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})

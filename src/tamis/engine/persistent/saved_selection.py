@@ -21,7 +21,7 @@ from tamis.core.names import NameBook
 from tamis.core.sentences import counted
 from tamis.engine.log_tables import reasons_from
 from tamis.engine.persistent.state_file import STATE, Record, read, reading
-from tamis.engine.runs import RUN_FIELDS, Run, encoded_how
+from tamis.engine.runs import Run, encoded_how, trust_words
 
 
 @dataclass
@@ -35,7 +35,7 @@ class SavedSelection:
 
     def run(self) -> Run:
         """Return the selection as a run."""
-        return Run(log=self.log, **{key: self.head["run"][key] for key in RUN_FIELDS})
+        return Run.of(self.log, self.head["run"])
 
     def shown(self) -> Record | None:
         """Return the content of run.json, or None if it does not show this commit."""
@@ -58,6 +58,7 @@ class SavedSelection:
             "features": len(self.log),
             **self.log.counts(),
             **self._held(),
+            **trust_words(self.head["run"].get("trust", {})),
             "stopped": self.log.stopped,
             "commits": self.head["commit"],
             "begun": self.history[0]["time"],

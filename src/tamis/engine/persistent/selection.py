@@ -111,6 +111,7 @@ class Selection:
         missing: Missing | str = "auto",
         given: Any = None,
         sample_weight: Any = None,
+        row_groups: Any = None,
         stop: Any = None,
         key_name: str | None = None,
         name_prefix: str = "x",
@@ -134,8 +135,9 @@ class Selection:
             Whether the target holds classes or numbers, how columns that are fed become categories,
             what missing values in them mean, and when to stop, as for `tamis.select`. Columns that
             are fed after the stop are not examined.
-        given, sample_weight : array-like, optional
-            Covariates to adjust for, and one weight per row, as for `tamis.select`.
+        given, sample_weight, row_groups : array-like, optional
+            Covariates to adjust for, one weight per row, and rows that belong together, as for
+            `tamis.select`.
         key_name : str, optional
             The column that holds the keys in fed data; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
@@ -149,7 +151,8 @@ class Selection:
         if common.keep is not None:
             raise ParameterError(KEEP_LATER)
         target = common.target(chosen, y)
-        target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
+        covariates = None if given is None else covariates_of(given)
+        target = target.adjusted(sample_weight, covariates, row_groups)
         state = started_state(chosen, target, common, name_prefix, name_base)
         if chosen.free_order and not hasattr(chosen, "measure_"):
             raise ParameterError(

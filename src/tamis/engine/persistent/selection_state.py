@@ -226,6 +226,7 @@ class SelectionState(SavedSelection):
         line = masked(line) | size | {"time": now}
         facts = dict(self.head["run"])
         held = set(selector.held_features.tolist()) if len(log) else set()
+        facts["trust"] = selector.trust_ if len(log) else {}
         facts["work"] = {key: int(count) for key, count in selector.work_.items()}
         facts["source"] = facts["source"] | {"n_columns": len(log)}
         if self.encoded is not None and len(log):
@@ -267,12 +268,14 @@ class SelectionState(SavedSelection):
         self.mark = mark
 
     def _adjusted(self) -> Record:
-        """Return the sample weights and covariates of the rows, as they are stored."""
-        given = self.target.given
-        if given is None:
-            return {"weights": self.target.weights, "given": None}
-        table = {"values": given.values, "names": list(given.names), "is_text": given.is_text}
-        return {"weights": self.target.weights, "given": table}
+        """Return the sample weights, covariates and groups of the rows, as they are stored."""
+        given, table = self.target.given, None
+        if given is not None:
+            table = {"values": given.values, "names": list(given.names), "is_text": given.is_text}
+        found: Record = {"weights": self.target.weights, "given": table}
+        if self.target.row_groups is not None:
+            found["row_groups"] = self.target.row_groups
+        return found
 
     def _put_log(self, opened: Any) -> list[Piece]:
         """Append what is new to the stored log, together with pieces that are not much larger.
@@ -306,7 +309,7 @@ class SelectionState(SavedSelection):
     def export(self) -> None:
         """Write the files that people read; run.json is last and names the commit they show."""
         log, folder = self.log, self.folder
-        run = Run(log=log, **{key: self.head["run"][key] for key in RUN_FIELDS})
+        run = Run.of(log, self.head["run"])
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
             self.exported = log.mark.features, log.mark.events
             with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:
@@ -472,7 +475,8 @@ def new_state(
             labels = np.array(labels.tolist())
         again = None
         if labels.dtype != object:
-            again = Target.of(labels, target.task).adjusted(target.weights, target.given)
+            again = Target.of(labels, target.task)
+            again = again.adjusted(target.weights, target.given, target.row_groups)
         if again is None or again.fingerprint != target.fingerprint:
             raise InputError(
                 "the classes of the target are neither all numbers nor all text, so they cannot be "
@@ -494,7 +498,7 @@ def _restored_target(rows: Mapping[str, Any], source: Mapping[str, Any]) -> Targ
         fractions = labels.dtype.kind == "f" and np.any(labels != np.floor(labels))
         task = "regression" if fractions else "classification"
     target = replace(Target.of(labels, task), reason=str(source.get("task_reason", "")))
-    return target.adjusted(rows.get("weights"), given)
+    return target.adjusted(rows.get("weights"), given, rows.get("row_groups"))
 
 
 def started_state(

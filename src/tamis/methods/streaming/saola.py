@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason
+from tamis.core.errors import ParameterError
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.walk import foresee_walk
@@ -113,6 +114,15 @@ class SAOLARule(MeasuredRule):
     ties: str = param("kept", OneOf(("kept", "neither")))
     variant: str = param("paper", OneOf(("paper", "program")))
     order: str = param("arrival", OneOf(("arrival", "free")))
+
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range, or two that exclude each other."""
+        super().check_params()
+        if self.shadows and self.order == "free":
+            raise ParameterError(
+                "shadow worlds judge decoys when their columns arrive, so they cannot follow "
+                "order='free'; leave shadows or order out"
+            )
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""

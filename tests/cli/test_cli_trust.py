@@ -1,0 +1,57 @@
+"""How far a selection can be trusted, as a user asks for it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def visits(tmp_path):
+    rng = np.random.default_rng(0)
+    patient = np.repeat([f"p{i}" for i in range(30)], 5)
+    sick = np.where(np.arange(150) % 2, "yes", "no")
+    X = pd.DataFrame(rng.normal(size=(150, 400)), columns=[f"c{j}" for j in range(400)])
+    X["c7"] += 2.0 * (sick == "yes")
+    path = tmp_path / "visits.csv"
+    X.assign(patient=patient, sick=sick).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("how", [(), ("--checkpoint",), ("--cluster", "local:2")])
+@pytest.mark.parametrize("method", ["sieve", "saola"])
+def test_shadow_worlds(tamis, visits, tmp_path, method, how):
+    out, select = tmp_path / "run", ("select", visits, "--target", "sick", "--method", method)
+    plain = tamis(*select, "--row-groups", "patient", "--out", out)
+    assert plain.code == 2
+    assert "add shadows=3 (--shadows 3)" in plain.err
+    assert tamis(*select, "--ignore", "patient", "--out", tmp_path / "plain").code == 0
+    done = tamis(*select, "--shadows", "3", "--row-groups", "patient", "--out", out, *how)
+    assert done.code == 0
+    assert "\nrows that belong together: patient\nluck: " in done.out
+    assert "of them expected to be false (3 shadow worlds)\n" in done.out
+    kept, plainly = ((tmp_path / name / "selected.csv").read_text() for name in ("run", "plain"))
+    assert kept == plainly
+    found = json.loads((out / "run.json").read_text())["trust"]["false_keeps"]
+    assert len(found["worlds"]) == 3
+    assert "expected to be false" in tamis("status", out).out
+    again = tamis(*select, "--shadows", "3", "--row-groups", "patient", "--out", tmp_path / "b")
+    assert again.code == 0
+    assert json.loads((tmp_path / "b" / "run.json").read_text())["trust"]["false_keeps"] == found
+    assert tamis("report", out, "--format", "md").code == 0
+    assert "How far can this be trusted?" in (out / "report.md").read_text()
+
+
+def test_methods_without_worlds_are_refused(tamis, visits, tmp_path):
+    for method, message in (
+        ("fcbf", "fcbf has no parameter 'shadows'"),
+        ("sfs-fi", "SFSFI cannot judge decoys"),
+        ("group-saola", "GroupSAOLA cannot judge decoys"),
+    ):
+        run = ("select", visits, "--target", "sick", "--method", method, "--out", tmp_path / "x")
+        refused = tamis(*run, "--shadows", "3")
+        assert refused.code == 2
+        assert message in refused.err

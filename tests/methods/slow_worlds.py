@@ -1,0 +1,137 @@
+"""Shadow worlds, slowly: decoys are real columns, and everything is computed again each time."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.target import Target
+from tamis.methods.shadow_worlds import RowOrder
+
+
+def kept_after(make, X, y, width):
+    """Return what a selector keeps of the first `width` columns."""
+    return make().fit(X[:, :width], y).kept_.tolist()
+
+
+def decoys(X, y, random_state, world):
+    """Return the decoys of all columns."""
+    return X[RowOrder.of(Target.of(y), random_state, world).order]
+
+
+def saola_world(make, measure, X, y, world):
+    """Return the columns whose decoys a world of SAOLA keeps."""
+    fakes, shadow = decoys(X, y, 0, world), []
+    real, fake = (measure.relevance(some, y) for some in (X, fakes))
+
+    def pair(a, b):
+        return measure.between(a, b)[0, 0]
+
+    for j in range(X.shape[1]):
+        kept = kept_after(make, X, y, j + 1)
+        if j in kept:
+            shadow = [
+                d for d in shadow
+                if not (real[j] > fake[d] + 1e-12 and pair(fakes[:, d], X[:, j]) >= fake[d] - 1e-12)
+            ]  # fmt: skip
+        if not fake.dependent[j]:
+            continue
+        mine = fake[j]
+        if any(
+            real[r] >= mine - 1e-12 and pair(fakes[:, j], X[:, r]) >= min(real[r], mine) - 1e-12
+            for r in kept
+        ):
+            continue
+        stays = True
+        for d in list(shadow):
+            if pair(fakes[:, j], fakes[:, d]) >= min(fake[d], mine) - 1e-12:
+                if fake[d] >= mine - 1e-12:
+                    stays = False
+                    break
+                shadow.remove(d)
+        shadow += [j] if stays else []
+    return shadow
+
+
+def osfs_world(make, measure, X, y, world, *, largest, drops_itself):
+    """Return the columns whose decoys a world of OSFS (`drops_itself`) or Fast-OSFS keeps."""
+    fakes, shadow, width = decoys(X, y, 0, world), [], X.shape[1]
+    every, target = np.column_stack([X, fakes]), Target.of(y)
+    panel = measure.conditional_panel(target)
+    for column in panel.prepare(ColumnBlock.of(every), np.arange(2 * width)):
+        panel.add(column)
+    panel.tests, panel.refused = np.zeros((2, largest + 1), np.int64)
+
+    def separated(x, among):
+        return any(
+            panel.test(x, given).independent
+            for size in range(1, largest + 1)
+            for given in combinations([m for m in among if m != x], size)
+        )
+
+    fake = measure.relevance(fakes, y)
+    for j in range(width):
+        kept = kept_after(make, X, y, j + 1)
+        if j in kept:
+            for d in list(shadow):
+                if separated(d + width, [*kept, *(s + width for s in shadow)]):
+                    shadow.remove(d)
+        if not fake.dependent[j]:
+            continue
+        among = [*kept, *(s + width for s in shadow)]
+        if not drops_itself and separated(j + width, among):
+            continue
+        shadow.append(j)
+        for d in list(shadow):
+            if separated(d + width, [*kept, *(s + width for s in shadow)]):
+                shadow.remove(d)
+    return shadow
+
+
+def sieve_world(make, measure, X, y, world, *, copy=0.98):
+    """Return how many decoys a world of Sieve keeps; only copies are redundant."""
+    fakes, shadow, width = decoys(X, y, 0, world), [], X.shape[1]
+    every = ColumnBlock.of(np.column_stack([X, fakes]))
+    panel = measure.panel(Target.of(y))
+    ready = panel.prepare(every, np.arange(2 * width))
+    for column in ready:
+        panel.add(column)
+    dependence = np.array([panel.between(column) for column in ready])
+    given = np.array(
+        [panel.beyond(column)[0] for column in ready]
+    )  # given[i, j]: i once j is known
+    relevance = np.asarray(measure.relevance(np.column_stack([X, fakes]), y))
+    dependent = measure.relevance(fakes, y).dependent
+    for j in range(width):
+        pool = make().fit(X[:, : j + 1], y)
+        pool = sorted(pool.ranking_.tolist())
+        if j in pool:
+            shadow = [
+                d for d in shadow
+                if not (dependence[d + width, j] >= copy and relevance[j] > relevance[d + width])
+            ]  # fmt: skip
+        if not dependent[j]:
+            continue
+        me = j + width
+        if any(dependence[me, r] >= copy and relevance[r] >= relevance[me] for r in pool):
+            continue
+        if any(
+            dependence[me, d + width] >= copy and relevance[d + width] >= relevance[me]
+            for d in shadow
+        ):
+            continue
+        shadow = [d for d in shadow if dependence[me, d + width] < copy] + [j]
+    present = [*pool, *(d + width for d in shadow)]
+    places = min(make().n_features, len(pool))
+
+    def worth(i):
+        stronger = [given[i, k] for k in present if relevance[k] > relevance[i]]
+        alone = relevance[i] ** 2
+        mean = np.mean([given[i, k] if k != i else alone for k in present])
+        return min([alone, *stronger]) / 2 + mean / 2
+
+    while sum(i < width for i in present) > places:
+        present.remove(min(present, key=worth))
+    return sum(i >= width for i in present)
