@@ -70,6 +70,8 @@ def _method_name(value: str) -> str:
     "--order", type=Choice(["arrival", "free"]),
     help="For saola: decide in the order of the columns (the default), or in one that belongs to "
     "the features, so that the order of the columns does not matter.",
+)  # fmt: skip
+@click.option(
     "--shadows", type=int, metavar="WORLDS",
     help="Estimate how many of the kept features are luck, from so many shadow worlds; 3 is the "
     "usual number. It does not change what is kept.",
