@@ -187,8 +187,8 @@ def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
             f"row_groups has the shape {array.shape} and there are {n_rows} rows; give one label "
             "for each row"
         )
-    missing = (array != array) if array.dtype.kind == "f" else np.equal(array, None)
-    if np.any(missing):
+    missing = np.array([_is_missing(label) for label in array.tolist()])
+    if missing.any():
         raise InputError(
             f"row_groups has no label in row {int(np.argmax(missing))} (counted from 0); give "
             "every row a label, its own if it belongs to no other"

@@ -82,7 +82,7 @@ class Encoding:
                     "cannot be left out: fill the gaps, or use a method with a measure"
                 )
             return ""
-        if self.cuts and self.encoder.supervised and getattr(rule, "shadows", 0):
+        if self.cuts and self.encoder.supervised and getattr(rule, "shadows", False):
             raise ParameterError(
                 f"{self} cuts columns by looking at the target, which decoys cannot repeat, so "
                 "shadow worlds would find too few false features; use encode='equal-frequency' "

@@ -519,7 +519,8 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
             raise AttributeError("false_keeps_ needs shadow worlds; set shadows=3")
         if self._shadows is None:  # no column came yet
             return FalseKeeps(0, (0,) * self.rule.shadows)
-        return self._shadows.false_keeps(self._kept, len(self.kept_))
+        found: FalseKeeps = self._shadows.false_keeps(self._kept, len(self.kept_))
+        return found
 
     @property
     def trust_(self) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class GroupSAOLARule(SAOLARule):
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
-    world = None
+    world: ClassVar[None] = None
     bound: ClassVar[str] = "min"  # type: ignore[misc]
     ties: ClassVar[str] = "kept"  # type: ignore[misc]
     order: ClassVar[str] = "arrival"  # type: ignore[misc]

@@ -36,7 +36,7 @@ from tamis.methods.measured import (
 )
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
 from tamis.methods.selector import ColumnSelector
-from tamis.methods.shadow_worlds import PairWorld
+from tamis.methods.shadow_worlds import PairWorld, World
 
 
 class SAOLARule(MeasuredRule):
@@ -107,7 +107,7 @@ class SAOLARule(MeasuredRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
-    world = PairWorld
+    world: ClassVar[type[World] | None] = PairWorld
 
     _: KW_ONLY
     bound: str = param("min", OneOf(("min", "max")))
