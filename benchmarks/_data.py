@@ -51,12 +51,12 @@ WORKLOADS = {
 
 
 def load_real(name: str) -> tuple[Any, npt.NDArray[Any]]:
-    """Return the training rows of a set in the shared folder."""
+    """Return the training rows of a set in the shared folder; all rows if it is not split."""
     folder = SHARED / name
     meta = json.loads((folder / "meta.json").read_text())
     y = np.load(folder / "y.npy")
     X = sp.load_npz(folder / "X.npz") if "CSR" in meta["format"] else np.load(folder / "X.npy")
-    lo, hi = meta["split"]["train"]
+    lo, hi = (meta["split"] or {"train": (0, len(y))})["train"]
     return X[lo:hi], y[lo:hi]
 
 

@@ -48,3 +48,33 @@ def test_a_method_without_an_order_is_refused(tamis, tmp_path) -> None:
         tmp_path / "run",
     )  # fmt: skip
     assert "order" in done.one_sentence()
+
+
+def test_costs_from_a_file_and_stand_ins(tamis, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    base = rng.normal(size=300) + y
+    frame = pd.DataFrame({f"c{j}": base + rng.normal(size=300) * 0.05 for j in range(4)})
+    frame.assign(y=y).to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "costs.csv").write_text("name,cost\nc0,5\nc1,5\nc2,1\nc3,5\n")
+    command = (
+        "select", tmp_path / "data.csv", "--target", "y", "--method", "saola", "--order", "free",
+        "--costs", tmp_path / "costs.csv", "--out",
+    )  # fmt: skip
+    assert tamis(*command, tmp_path / "run").code == 0
+    assert open_run(tmp_path / "run").kept_names == ["c2"]
+    shown = tamis("why", tmp_path / "run", "c2", "--instead").out.splitlines()
+    assert len(shown) == 4
+    assert all("dependence on c2" in line for line in shown[1:])
+    (facts,) = json.loads(tamis("why", tmp_path / "run", "c2", "--instead", "--json").out)
+    assert {other["name"] for other in facts["instead"]} == {"c0", "c1", "c3"}
+    tamis("report", tmp_path / "run", "--format", "md", "--out", tmp_path / "report.md")
+    assert "Stand-ins" in (tmp_path / "report.md").read_text()
+    # Costs belong to the selection: later columns are judged by them.
+    frame.assign(c9=frame["c2"] + 1e-3 * rng.normal(size=300))[["c9"]].to_csv(
+        tmp_path / "more.csv", index=False
+    )
+    assert tamis("feed", tmp_path / "run", tmp_path / "more.csv").code == 0
+    assert open_run(tmp_path / "run").kept_names == ["c2"]
+    (tmp_path / "costs.csv").write_text("name,cost\nc0,cheap\n")
+    assert "line 2" in tamis(*command, tmp_path / "other").one_sentence()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,3 +123,38 @@ def test_columns_without_names_are_told_apart_by_their_values(seed) -> None:
         )
         kept.add(frozenset(part[:, j].tobytes() for j in found.kept_))
     assert len(kept) == 1
+
+
+def test_of_near_equal_features_the_cheaper_one_stays() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    base = rng.normal(size=400) + y
+    frame = pd.DataFrame({f"c{j}": base + rng.normal(size=400) * 0.05 for j in range(6)})
+    frame["weak"] = base + rng.normal(size=400) * 3
+    plain = SAOLA(FisherZ(), order="free").fit(frame, y)
+    assert plain.kept_.size == 1
+    best = plain.get_feature_names_out()[0]
+    relevance = dict(zip(frame, FisherZ().relevance(frame.to_numpy(), y).value, strict=True))
+    step = {name: math.floor(math.log(r, 1.05)) for name, r in relevance.items()}
+    near = next(name for name in frame if name != best and step[name] == step[best])
+    costs = dict.fromkeys(frame, 10.0) | {near: 2.0, "weak": 1.0}
+    for k in range(5):
+        order = np.random.default_rng(k).permutation(frame.columns)
+        found = SAOLA(FisherZ(), order="free", costs=costs).fit(frame[order], y)
+        # The cheapest of all is far less relevant, so it is not a near-equal.
+        assert found.get_feature_names_out().tolist() == [near]
+    assert f"{near} predicts nearly as well" in found.log_.why(best)
+    assert "costs less (2)" in found.log_.why(best)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"costs": {"a": 1.0}}, "order='free'"),
+        ({"costs": {"a": "much"}, "order": "free"}, "the cost of 'a'"),
+        ({"costs": [1, 2], "order": "free"}, "not a dict"),
+    ],
+)
+def test_costs_that_cannot_be_used_are_refused(params, message) -> None:
+    with pytest.raises(tamis.ParameterError, match=message):
+        SAOLA(**params).fit(np.eye(8), np.arange(8) % 2)

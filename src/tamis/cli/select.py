@@ -77,6 +77,11 @@ def _method_name(value: str) -> str:
     "usual number. It does not change what is kept.",
 )  # fmt: skip
 @click.option(
+    "--costs", metavar="FILE",
+    help="With --order free: a CSV file with the header name,cost. Of two features that are "
+    "redundant with each other and nearly as relevant, the cheaper one stays.",
+)  # fmt: skip
+@click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
@@ -263,6 +268,7 @@ def _select(options: Any, begun: float) -> Run:
 def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     """Return the selector, and how it encodes and groups columns."""
     from tamis.encode import BY_NAME, Missing
+    from tamis.engine.costs import read_costs
     from tamis.engine.groups import read_groups
     from tamis.engine.known_selectors import parse_method, refuse_two_levels
     from tamis.measures import MutualInformation
@@ -287,6 +293,8 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         more["order"] = options.order
     if options.shadows is not None:
         more["shadows"] = options.shadows
+    if options.costs is not None:
+        more["costs"] = read_costs(options.costs)
     found = parse_method(options.method, more)
     if not issubclass(found.kind, Rule):
         raise ParameterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -16,8 +17,12 @@ from tamis.engine.runs import Run, open_run
 @click.command("why")
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
+@click.option(
+    "--instead", is_flag=True,
+    help="Also list the features that could take its place, and what would be lost.",
+)  # fmt: skip
 @json_option
-def command(run: str, features: tuple[str, ...], as_json: bool) -> None:
+def command(run: str, features: tuple[str, ...], instead: bool, as_json: bool) -> None:
     """Explain why each FEATURE of a RUN was kept or dropped.
 
     FEATURE is a name as in selected.csv; for svmlight files, the index it has in the file.
@@ -26,19 +31,27 @@ def command(run: str, features: tuple[str, ...], as_json: bool) -> None:
     Examples:
       tamis why run/ 17 2301
       tamis why run/ age --json
+      tamis why run/ age --instead
     """  # noqa: D301  (click needs the backspace character)
     opened = open_run(run)
     unknown = opened.log.unknown(features)
     known = [feature for feature in features if feature not in unknown]
     if as_json:
-        echo_json([_facts(opened, feature) for feature in known])
+        echo_json([_facts(opened, feature, instead) for feature in known])
     else:
-        echo(*(opened.why(feature) for feature in known))
+        for feature in known:
+            echo(opened.why(feature), *(_instead(opened, feature) if instead else ()))
     if unknown:  # raised last, after the other features were explained
         raise InputError(no_such_feature(opened.log.names, unknown))
 
 
-def _facts(run: Run, feature: str) -> dict[str, Any]:
+def _instead(run: Run, feature: str) -> list[str]:
+    """Return one line for each feature that could take its place."""
+    others = [f"  {other}" for other in run.instead(feature)]
+    return others or [f"  no other feature is known to take the place of {feature}"]
+
+
+def _facts(run: Run, feature: str, instead: bool) -> dict[str, Any]:
     """Return the last decision about a feature: the numbers compared, and the sentence."""
     log = run.log
     decision = log.final_decision(feature)
@@ -53,4 +66,5 @@ def _facts(run: Run, feature: str) -> dict[str, Any]:
         "because": [log.names[other] for other in decision.because],
         **decision.evidence,
         "sentence": run.why(feature),
+        **({"instead": [asdict(other) for other in run.instead(feature)]} if instead else {}),
     }

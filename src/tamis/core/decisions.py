@@ -23,6 +23,7 @@ from tamis.core.near_names import no_such_feature
 from tamis.core.notebook import card, html_table, shares
 from tamis.core.p_levels import is_second, p_of
 from tamis.core.sentences import counted, fill, join, show
+from tamis.core.stand_ins import StandIn, stand_ins
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
 
 __all__ = ["Decision", "DecisionLog", "Mark", "Reason", "Verdict"]
@@ -319,6 +320,10 @@ class DecisionLog:
     def why(self, feature: int | str) -> str:
         """Explain in one sentence, with the numbers, what happened to a feature."""
         return self.explain(self.final_decision(feature))
+
+    def instead(self, feature: int | str) -> list[StandIn]:
+        """Return the features that could take the place of a feature, the most relevant first."""
+        return stand_ins(self, feature)
 
     def final_decision(self, feature: int | str) -> Decision:
         """Return the last decision about a feature."""

@@ -42,8 +42,14 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
         counted = np.concatenate([[0], np.cumsum(verdicts == verdict)])
         return np.asarray(counted[upto], dtype=np.int64)
 
+    # A feature may be decided about again: it counts as redundant once.
+    redundant = np.flatnonzero(verdicts == Verdict.REDUNDANT)
+    _, first = np.unique(events["event_feature"][redundant], return_index=True)
     entered, evicted = so_far(Verdict.KEPT), so_far(Verdict.EVICTED)
-    return Growth(seen, entered - evicted, entered, evicted, so_far(Verdict.REDUNDANT))
+    return Growth(
+        seen, entered - evicted, entered, evicted,
+        np.searchsorted(np.sort(redundant[first]), upto).astype(np.int64),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,11 @@ def saved_form(selector: ColumnSelector) -> dict[str, Any]:
         "method": selector.method,
         "class": None if BY_METHOD.get(selector.method) is kind else place_of(kind),
         "selector_parameters": {
-            key: {"measure": named(value)} if isinstance(value, Measure) else value
+            key: {"measure": named(value)}
+            if isinstance(value, Measure)
+            else {"by_name": dict(value)}
+            if isinstance(value, Mapping)
+            else value
             for key, value in selector.rule.get_params().items()
         },
     }
@@ -202,6 +206,8 @@ def selector_from(
     for key, value in parameters.items():
         if not isinstance(value, dict):
             settings[key] = value
+        elif "by_name" in value:
+            settings[key] = dict(value["by_name"])
         elif "auto" in value:  # until 0.2 the level was a part of the measure
             settings |= {key: "auto", "alpha": value["auto"]["alpha"]}
         else:

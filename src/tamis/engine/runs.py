@@ -32,6 +32,7 @@ from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.notebook import card, listed
 from tamis.core.sentences import counted, join
+from tamis.core.stand_ins import StandIn
 from tamis.engine.log_tables import describe_log, read_log, write_events, write_log
 
 FORMAT_VERSION = 1
@@ -227,6 +228,15 @@ class Run:
     def why(self, feature: int | str) -> str:
         """Explain in one sentence what happened to a feature."""
         return self.with_encoding(self.log.number(feature), self.log.why(feature))
+
+    def instead(self, feature: int | str) -> list[StandIn]:
+        """Return the features that could take the place of a feature, the most relevant first.
+
+        These are the features of its class: those that fell to the same kept feature, directly or
+        one through the other. Each has its relevance, what would be lost, and its dependence on the
+        feature to which it fell.
+        """
+        return self.log.instead(feature)
 
     def with_encoding(self, feature: int, sentence: str) -> str:
         """Add how a feature was encoded, if it was, to a sentence about it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -265,7 +265,10 @@ def describe_run(
     return Run(
         log=log,
         method=chosen.method,
-        parameters={k: repr(v) for k, v in chosen.rule.get_params().items()},
+        parameters={
+            k: f"{len(v)} by name" if isinstance(v, Mapping) else repr(v)
+            for k, v in chosen.rule.get_params().items()
+        },
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason", ""),
         source=source

@@ -24,6 +24,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from heapq import heapify, heappop, heappush
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -31,7 +32,9 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.errors import ParameterError, warn
 from tamis.core.names import NameBook
+from tamis.core.sentences import join
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Measure, Prepared, PreparedColumn
 from tamis.methods.measured import DROPPED, Arrival, Foresight, Kept, MeasuredStream, ScoredBlock
@@ -45,6 +48,20 @@ STEP = 1.05
 
 #: A place in the order: smaller comes first.
 Place = tuple[Any, ...]
+
+
+def check_costs(costs: Any, order: str) -> None:
+    """Raise a one-sentence error for costs that cannot be used."""
+    if order != "free":
+        raise ParameterError(
+            "costs are compared in an order that belongs to the features; use order='free' "
+            "(--order free) with them"
+        )
+    if not isinstance(costs, Mapping):
+        raise ParameterError("costs is not a dict of names and numbers")
+    for name, cost in costs.items():
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not math.isfinite(cost):
+            raise ParameterError(f"costs: the cost of {name!r} is {cost!r}, not a number")
 
 
 class ComparingRule(Protocol):
@@ -314,6 +331,16 @@ class FreeOrderStream(MeasuredStream):
         super()._use(measure, why)
         self._kept.names = self.names
 
+    def finish(self) -> None:
+        """Warn about costs of features that did not come."""
+        super().finish()
+        names = self.names
+        unknown = set(self._kept.costs or ()).difference(names[j] for j in range(len(names)))
+        if unknown:
+            more = ["others"] if len(unknown) > 5 else []
+            some = join([*map(repr, sorted(unknown)[:5]), *more])
+            warn(f"costs names {some}, which no column is called; check the names")
+
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         if isinstance(scored.columns, Prepared):  # without spare capacity: they are held
             every = np.arange(len(scored.columns))
@@ -406,7 +433,10 @@ class FreeOrderStream(MeasuredStream):
     ) -> FreeOrderStream:
         """Resume from a `state` as if the stream had never been saved."""
         super().restore(y, state, columns, log)
-        self._kept.names = self.names
+        kept = self._kept
+        kept.names = self.names
+        ranks = [kept.rank(kept.held[feature]) for feature in kept.features.tolist()]
+        kept.ranks = np.array(ranks).reshape(-1, 3)
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
@@ -421,7 +451,7 @@ class FreeOrderStream(MeasuredStream):
         for i in np.argsort(entered, kind="stable").tolist():
             feature = int(state["features"][i])
             if entered[i] >= 0:
-                kept.add(kept.held[feature])
+                Kept.add(kept, kept.held[feature])  # its rank may need its name
             else:
                 kept.note(feature, int(by[i]))
         kept.required = int(np.count_nonzero(state["features"] < self.required))

@@ -12,6 +12,7 @@ from tamis.core.overview import displaced, growth, passage, strengths
 from tamis.core.sentences import counted, show
 from tamis.engine.runs import Run
 from tamis.report.page import Bars, Column, Explorer, Facts, Flow, Lines, Page, Section, Table
+from tamis.report.stand_ins_table import stand_in_table
 from tamis.report.trust_section import trust_section
 
 #: Colour of each verdict in all plots.
@@ -55,6 +56,7 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
         ),
         trust_section(run),
         _kept(run, features),
+        stand_in_table(log),
         _dropped(log, features),
         _flow(log),
         _growth(log),

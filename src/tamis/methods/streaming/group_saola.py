@@ -101,6 +101,7 @@ class GroupSAOLARule(SAOLARule):
     bound: ClassVar[str] = "min"  # type: ignore[misc]
     ties: ClassVar[str] = "kept"  # type: ignore[misc]
     order: ClassVar[str] = "arrival"  # type: ignore[misc]
+    costs: ClassVar[None] = None  # type: ignore[misc]
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first; of equally relevant ones the older stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from tamis.measures.measure import Floats, Measure
 from tamis.methods.free_order import (
     FreeOrderStream,
     OrderedKept,
+    check_costs,
     decide_in_order,
     reasons_in_order,
 )
@@ -78,6 +80,11 @@ class SAOLARule(MeasuredRule):
     order : {"arrival", "free"}, default="arrival"
         The order of comparison: that of arrival, as in the paper, or one that does not depend on
         it.
+    costs : dict, optional
+        The cost of each feature by name, with ``order="free"``. Of two features that are redundant
+        with each other and near-equal, the cheaper one stays. Features are near-equal if their
+        relevance is on the same step of the scale 1, 1/1.05, 1/1.05**2, ..., so they never differ
+        by more than 5 %. A feature without a cost counts as the most expensive.
 
     References
     ----------
@@ -114,6 +121,13 @@ class SAOLARule(MeasuredRule):
     ties: str = param("kept", OneOf(("kept", "neither")))
     variant: str = param("paper", OneOf(("paper", "program")))
     order: str = param("arrival", OneOf(("arrival", "free")))
+    costs: Mapping[str, float] | None = None
+
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range."""
+        super().check_params()
+        if self.costs is not None:
+            check_costs(self.costs, self.order)
 
     def check_params(self) -> None:
         """Raise an error for a parameter outside its range, or two that exclude each other."""
@@ -136,7 +150,7 @@ class SAOLARule(MeasuredRule):
         if self.order == "arrival":
             return super().kept(measure, target)
         one = Kept(measure.panel(target), measure)
-        return OrderedKept(measure.panel(target), measure, one=one)
+        return OrderedKept(measure.panel(target), measure, one=one, costs=self.costs)
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first, or over those that come first in order."""
