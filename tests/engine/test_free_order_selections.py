@@ -8,6 +8,7 @@ import pytest
 
 import tamis
 from tamis import SAOLA, FisherZ, Selection
+from tamis.core.errors import TamisError
 
 
 def table(seed: int = 0, columns: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
@@ -72,5 +73,5 @@ def test_features_to_keep_stay_and_the_order_still_does_not_matter() -> None:
 )
 def test_what_depends_on_the_order_is_refused(make, message) -> None:
     X, y = table(4)
-    with pytest.raises(tamis.TamisError, match=message):
+    with pytest.raises(TamisError, match=message):
         make(X, y)

@@ -43,8 +43,8 @@ from tamis.methods.rule import when_evicted, when_kept, when_redundant
 #: More than the rounding error of a pair value: pairs further below their bound are not redundant.
 CLOSE = 1e-9
 
-#: With costs, features whose relevance is on the same step are near-equal; a step is 5 %.
-STEP = 1.05
+#: With costs, the relevance of the most expensive features counts this much less.
+DEAREST = 0.05
 
 #: A place in the order: smaller comes first.
 Place = tuple[Any, ...]
@@ -99,17 +99,21 @@ class OrderedKept(Kept):
     held: dict[int, Arrival] = field(default_factory=dict)
     dropped_by: dict[int, int] = field(default_factory=dict)
     drops: dict[int, set[int]] = field(default_factory=dict)
-    #: One row per kept feature: what `rank` returns.
-    ranks: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    #: What `rank` returns for each kept feature.
+    ranks: Floats = field(default_factory=lambda: np.zeros(0))
 
     # --- the order -------------------------------------------------------------------------
 
-    def rank(self, arrival: Arrival) -> tuple[float, float, float]:
-        """Return numbers that decide the order, larger ones first, unless they are equal."""
+    def __post_init__(self) -> None:
+        levels = sorted(set((self.costs or {}).values()))
+        steps = max(len(levels) - 1, 1)
+        self._discount = {cost: 1 - DEAREST * i / steps for i, cost in enumerate(levels)}
+
+    def rank(self, arrival: Arrival) -> float:
+        """Return a number that decides the order, larger ones first, unless they are equal."""
         if self.costs is None:
-            return arrival.relevance, 0.0, 0.0
-        step = math.floor(math.log(arrival.relevance, STEP)) if arrival.relevance > 0 else -math.inf
-        return step, -self.cost(arrival.feature), arrival.relevance
+            return arrival.relevance
+        return arrival.relevance * self._discount.get(self.cost(arrival.feature), 1 - DEAREST)
 
     def cost(self, feature: int) -> float:
         """Return the cost of a feature; infinity if it is not known."""
@@ -122,33 +126,21 @@ class OrderedKept(Kept):
         """
         name = self.names.given_name(arrival.feature)
         contents = b"" if name is not None else contents_of(arrival.column)
-        ranks = tuple(-number for number in self.rank(arrival))
-        return *ranks, name or "", contents, arrival.feature
+        return -self.rank(arrival), name or "", contents, arrival.feature
 
     def before(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
         """Return which kept features come before a feature."""
-        earlier, equal = self.stronger(np.array([self.rank(arrival)]))
-        for i in np.flatnonzero(equal[0]).tolist():
-            other = self.held[int(self.features[i])]
-            earlier[0, i] = self.place(other) < self.place(arrival)
-        found: npt.NDArray[np.bool_] = earlier[0]
-        return found
-
-    def stronger(self, ranks: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return which kept features have larger ranks than each of many others, and equal ones."""
-        larger = np.zeros((len(ranks), len(self)), np.bool_)
-        equal = np.ones_like(larger)
-        for mine, others in zip(ranks.T, self.ranks.T, strict=True):
-            larger |= equal & (others > mine[:, None])
-            equal &= others == mine[:, None]
-        return larger, equal
+        rank = self.rank(arrival)
+        earlier: npt.NDArray[np.bool_] = self.ranks > rank
+        for i in np.flatnonzero(self.ranks == rank).tolist():
+            earlier[i] = self.place(self.held[int(self.features[i])]) < self.place(arrival)
+        return earlier
 
     def drop_in_order(
         self, relevance: Floats, redundant: npt.NDArray[np.bool_], rule: ComparingRule
     ) -> npt.NDArray[np.bool_]:
-        """Return which kept features drop each of many others, except those with equal ranks."""
-        zeros = np.zeros(len(relevance))
-        found = redundant & self.stronger(np.column_stack([relevance, zeros, zeros]))[0]
+        """Return which kept features drop each of many others, except those of equal rank."""
+        found = redundant & (self.ranks > relevance[:, None])
         if rule.tied_stay(self.measure):
             found &= np.abs(relevance[:, None] - self.relevance) > self.measure.resolution
         return found
@@ -158,7 +150,7 @@ class OrderedKept(Kept):
     def add(self, arrival: Arrival) -> None:
         """Keep a feature."""
         super().add(arrival)
-        self.ranks = np.vstack([self.ranks, self.rank(arrival)])
+        self.ranks = np.append(self.ranks, self.rank(arrival))
 
     def drop(self, features: Sequence[int]) -> None:
         """Drop features; the kept ones are in the order in which they entered."""
@@ -166,7 +158,7 @@ class OrderedKept(Kept):
         self.panel.drop(positions)
         self.features = np.delete(self.features, positions)
         self.relevance = np.delete(self.relevance, positions)
-        self.ranks = np.delete(self.ranks, positions, axis=0)
+        self.ranks = np.delete(self.ranks, positions)
 
     def note(self, feature: int, dropped_by: int | None) -> None:
         """Note what drops a feature; None if it is kept."""
@@ -235,8 +227,8 @@ def reasons_in_order(weaker: str, better: str) -> dict[str, Reason]:
         "evicted": when_evicted(until + weaker + better),
         "evicted, tied": when_evicted(until + weaker + first),
         "returned": when_kept(
-            "{name} is kept: it was redundant with {because} until that left, and returned, "
-            "because no kept feature makes it redundant"
+            "{name} is kept ({relevance_symbol}={relevance}): it returned when {because}, which "
+            "made it redundant, was dropped, and no kept feature makes it redundant now"
         ),
         "cheaper": when_redundant(DROPPED + weaker + cheaper),
         "evicted, cheaper": when_evicted(until + weaker + cheaper),
@@ -257,8 +249,8 @@ def decide_in_order(rule: ComparingRule, arrival: Arrival, kept: OrderedKept) ->
     found = np.flatnonzero(redundant & earlier)
     if len(found):
         # Those with equal numbers last: what is decided in bulk does not look at names.
-        larger = kept.stronger(np.array([kept.rank(arrival)]))[0][0]
-        end = int(found[np.argmax(larger[found])])
+        larger = kept.ranks[found] > kept.rank(arrival)
+        end = int(found[np.argmax(larger)])
         return _dropped(arrival, kept, end, float(values[end]), float(bound[end]))
     after = ~earlier
     after[: kept.required] = False
@@ -436,7 +428,7 @@ class FreeOrderStream(MeasuredStream):
         kept = self._kept
         kept.names = self.names
         ranks = [kept.rank(kept.held[feature]) for feature in kept.features.tolist()]
-        kept.ranks = np.array(ranks).reshape(-1, 3)
+        kept.ranks = np.array(ranks, dtype=np.float64)
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:

@@ -81,10 +81,10 @@ class SAOLARule(MeasuredRule):
         The order of comparison: that of arrival, as in the paper, or one that does not depend on
         it.
     costs : dict, optional
-        The cost of each feature by name, with ``order="free"``. Of two features that are redundant
-        with each other and near-equal, the cheaper one stays. Features are near-equal if their
-        relevance is on the same step of the scale 1, 1/1.05, 1/1.05**2, ..., so they never differ
-        by more than 5 %. A feature without a cost counts as the most expensive.
+        The cost of each feature by name, with ``order="free"``: of two features that are redundant
+        with each other and near-equal, the cheaper one stays. Relevance counts 5 % less at the
+        highest cost, nothing less at the lowest, and in equal steps between; the larger of these
+        numbers comes first. A feature without a cost counts as one of the highest cost.
 
     References
     ----------
@@ -124,14 +124,15 @@ class SAOLARule(MeasuredRule):
     costs: Mapping[str, float] | None = None
 
     def check_params(self) -> None:
-        """Raise an error for a parameter outside its range."""
-        super().check_params()
-        if self.costs is not None:
-            check_costs(self.costs, self.order)
-
-    def check_params(self) -> None:
         """Raise an error for a parameter outside its range, or two that exclude each other."""
         super().check_params()
+        if self.order == "free" and getattr(self, "fdr", None) is not None:
+            raise ParameterError(
+                "SAOLA: the levels of fdr= depend on the order in which columns arrive, so it "
+                "cannot be used with order='free'; leave one of the two out"
+            )
+        if self.costs is not None:
+            check_costs(self.costs, self.order)
         if self.shadows and self.order == "free":
             raise ParameterError(
                 "shadow worlds judge decoys when their columns arrive, so they cannot follow "
