@@ -268,7 +268,6 @@ def _select(options: Any, begun: float) -> Run:
 def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     """Return the selector, and how it encodes and groups columns."""
     from tamis.encode import BY_NAME, Missing
-    from tamis.engine.costs import read_costs
     from tamis.engine.groups import read_groups
     from tamis.engine.known_selectors import parse_method, refuse_two_levels
     from tamis.measures import MutualInformation
@@ -282,20 +281,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         encode.check_params()
     if options.missing_value is not None:
         missing = Missing(missing, options.missing_value)
-    more = parameters(options.params)
-    if options.threshold is not None:
-        more.setdefault("threshold", options.threshold)
-    if options.alpha is not None:
-        more["alpha"] = options.alpha
-    if options.measure != "auto":
-        more["measure"] = options.measure
-    if options.order is not None:
-        more["order"] = options.order
-    if options.shadows is not None:
-        more["shadows"] = options.shadows
-    if options.costs is not None:
-        more["costs"] = read_costs(options.costs)
-    found = parse_method(options.method, more)
+    found = parse_method(options.method, _rule_parameters(options))
     if not issubclass(found.kind, Rule):
         raise ParameterError(
             f"{found.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
@@ -313,6 +299,23 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     about |= {"keep": list(options.keep) or None, "row_groups": options.row_groups}
     return found.kind(**found.params).to_selector(), about
+
+
+def _rule_parameters(options: Any) -> dict[str, Any]:
+    """Return the parameters of the method that were given, by name."""
+    more = parameters(options.params)
+    if options.threshold is not None:
+        more.setdefault("threshold", options.threshold)
+    if options.measure != "auto":
+        more["measure"] = options.measure
+    for name in ("alpha", "order", "shadows"):
+        if getattr(options, name) is not None:
+            more[name] = getattr(options, name)
+    if options.costs is not None:
+        from tamis.engine.costs import read_costs
+
+        more["costs"] = read_costs(options.costs)
+    return more
 
 
 def run_facts(run: Run, out: str) -> dict[str, Any]:
