@@ -64,6 +64,9 @@ SELECTORS += [
     tamis.OSFS(unreliable="skip"),
     tamis.OSFS(tamis.FisherZ(alpha=0.1, classes="numeric"), max_conditioning=1),
     tamis.FastOSFS(unreliable="dependent", max_conditioning=2),
+    tamis.FastOSFS(max_tests=40),
+    tamis.FastOSFS(blanket="full"),
+    tamis.OSFS(tamis.FisherZ(alpha=0.05), blanket="full", max_conditioning=1),
     tamis.FastOSFS(tamis.GSquared(alpha=0.05, statistic="pearson", degrees="spirtes")),
     tamis.OFSA3M(random_state=1),
     tamis.OFSA3M(variant="program"),
@@ -91,6 +94,7 @@ SELECTORS += [
     tamis.Consistency(max_rate=0.2),
     tamis.HITONPC(tamis.FisherZ(alpha=0.05), max_conditioning=2, unreliable="skip"),
     tamis.HITONPC("g_squared", unreliable="dependent", max_conditioning=1),
+    tamis.HITONPC(blanket="full", max_tests=200),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),

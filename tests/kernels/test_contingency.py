@@ -56,11 +56,11 @@ def test_statistics_of_one_table_are_those_of_scipy(compiled, seed, scale):
     assume(cells.sum(axis=0).all() and cells.sum(axis=1).all())
     table, unit, _ = form(int(cells.sum()))
     run = picked(kernels.statistic_of, compiled)
-    g, empty = run(cells.ravel(), 1, *cells.shape, table, unit, False)
+    g, empty = run(cells.ravel(), 1, *cells.shape, table, unit, False, 1)
     wanted = chi2_contingency(cells, correction=False, lambda_="log-likelihood").statistic
     assert abs(g - wanted) < 1e-9
     assert empty == np.sum(cells == 0)
-    pearson, _ = run(cells.ravel(), 1, *cells.shape, table, unit, True)
+    pearson, _ = run(cells.ravel(), 1, *cells.shape, table, unit, True, 1)
     if cells.sum(axis=0).min() * cells.sum(axis=1).min() >= 10 * cells.sum():
         wanted = chi2_contingency(cells, correction=False).statistic
         assert abs(pearson - wanted) < 1e-9
@@ -70,17 +70,19 @@ def test_statistics_of_one_table_are_those_of_scipy(compiled, seed, scale):
 def test_a_table_that_is_exactly_independent_has_statistic_zero(compiled):
     cells = np.outer([1, 3, 7], [2, 5]).ravel()
     table, unit, _ = form(int(cells.sum()))
-    assert picked(kernels.statistic_of, compiled)(cells, 1, 3, 2, table, unit, False) == (0.0, 0)
+    assert picked(kernels.statistic_of, compiled)(cells, 1, 3, 2, table, unit, False, 1) == (0.0, 0)
 
 
 @modes
 def test_strata_without_rows_bring_no_degrees_of_freedom(compiled):
     cells = np.array([2, 0, 3, 1, 4, 0, 0, 0, 0, 0, 0, 0])  # two strata of 3 x 2, one empty
     table, unit, _ = form(10)
-    _, empty = picked(kernels.statistic_of, compiled)(cells, 2, 3, 2, table, unit, False)
+    _, empty = picked(kernels.statistic_of, compiled)(cells, 2, 3, 2, table, unit, False, 1)
     assert empty == 2 + 2  # two empty cells, and the (3-1)(2-1) of the stratum without rows
     degrees = picked(kernels.degrees, compiled)
-    assert (degrees(4, empty, True), degrees(5, empty, True), degrees(4, empty, False)) == (1, 1, 4)
+    assert (degrees(4, empty, 1), degrees(5, empty, 1), degrees(4, empty, 0)) == (1, 1, 4)
+    _, empty = picked(kernels.statistic_of, compiled)(cells, 2, 3, 2, table, unit, False, 2)
+    assert empty == 2  # only the stratum without rows: in the other all levels and classes occur
 
 
 @modes

@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.decisions import Mark, Reason, Verdict
+from tamis.core.decisions import Mark, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.params import Number, check, parameters
 from tamis.core.sentences import counted, suggestion
 from tamis.core.target import Target
+from tamis.methods import rule
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 from tamis.sources.base import ColumnSource
 
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
 
 #: The reason of columns after the stop.
 UNEXAMINED = "unexamined"
-REASONS = {
-    UNEXAMINED: Reason(
-        Verdict.UNEXAMINED,
-        "{name} was not examined: the selection had stopped at {stopped_at}, because "
-        "{stopped_because}",
-    )
-}
 
 #: The values of a kept column: all of them, or the rows and values of its nonzeros.
 Held = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
@@ -245,7 +239,7 @@ class Stopper(Unstopped):
 
     def _end(self, name: str, why: str) -> None:
         log = self._selector.log_
-        log.declare(REASONS)
+        log.declare(rule.UNEXAMINED)
         log.template_fields |= {"stopped_at": name, "stopped_because": why}
         self.ended = True
 

@@ -13,19 +13,23 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.binary import plus
 from tamis.kernels.information import ROUNDING
-from tamis.kernels.subsets import next_subset
+from tamis.kernels.subsets import SPENT, next_subset
 
 #: A test needs this many rows per degree of freedom.
 ROWS_A_DEGREE = 5
+#: How degrees of freedom are counted: from the levels; one fewer per empty cell; or, in each
+#: stratum, from the levels and classes that occur there.
+LEVELS, SPIRTES, OBSERVED = 0, 1, 2
 #: Pearson's statistic has a continuity correction in cells with an expected count below this.
 SMALL_CELL = 10.0
 
 
 @jit
-def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
+def statistic_of(cells, strata, width, n_classes, table, unit, pearson, rule):
     """Return the statistic of a table of counts, and its empty degrees of freedom.
 
-    Those are its empty cells, and all cells of a stratum without rows.
+    A stratum without rows has no degree of freedom. In the others an empty cell has none, or, by
+    the rule `OBSERVED`, a level or class that does not occur has none.
     """
     if width == 1 or n_classes == 1:  # nothing can depend on it, despite Pearson's correction
         return 0.0, 0
@@ -44,8 +48,10 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
             continue
         units += table[rows]
         lookups += (width + 1) * (n_classes + 1)
+        classes, seen = 0, 0
         for c in range(n_classes):
             units -= table[in_class[c]]
+            classes += in_class[c] > 0
         for a in range(width):
             at = first + a * n_classes
             in_level = 0
@@ -53,12 +59,14 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
                 count = cells[at + c]
                 in_level += count
                 units += table[count]
-                empty += count == 0
+                empty += rule != OBSERVED and count == 0
             units -= table[in_level]
+            seen += in_level > 0
             if pearson:
                 for c in range(n_classes):
                     term = _pearson_term(cells[at + c], in_level * in_class[c] / rows)
                     total, lost = plus(total, lost, term)
+        empty += (rule == OBSERVED) * ((width - 1) * (n_classes - 1) - (seen - 1) * (classes - 1))
     if pearson:
         return total + lost, empty
     return (units / unit if units > ROUNDING * lookups else 0.0), empty
@@ -76,9 +84,9 @@ def _pearson_term(count, expected):
 
 
 @jit
-def degrees(product, empty, spirtes):
-    """Return the degrees of freedom: the product, less the empty cells if `spirtes`; at least 1."""
-    return max(1, product - empty if spirtes else product)
+def degrees(product, empty, rule):
+    """Return the degrees of freedom: the product, less the empty ones by some rules; at least 1."""
+    return max(1, product if rule == LEVELS else product - empty)
 
 
 @jit
@@ -90,7 +98,7 @@ def cutoff_of(df, product, n, critical, refused_cutoff):
 @jit
 def relevance_coded(
     indptr, rows, codes, level_pointers, level_counts, y, class_counts, table, unit,
-    pearson, spirtes, critical, refused_cutoff, lo, hi, strength, cutoff,
+    pearson, rule, critical, refused_cutoff, lo, hi, strength, cutoff,
 ):  # fmt: skip
     """Compute statistic and cutoff of coded columns lo..hi-1 against the class."""
     n, n_classes = len(y), len(class_counts)
@@ -107,12 +115,14 @@ def relevance_coded(
         levels, absent = 0, 0
         for a in range(width):
             levels += level_counts[first + a] > 0
-            absent += n_classes * (level_counts[first + a] == 0)
+            absent += (n_classes - (rule == OBSERVED)) * (level_counts[first + a] == 0)
         strength[j], cutoff[j] = 0.0, np.nan
         if levels > 1:
-            strength[j], empty = statistic_of(cells, 1, width, n_classes, table, unit, pearson)
+            strength[j], empty = statistic_of(
+                cells, 1, width, n_classes, table, unit, pearson, rule
+            )
             product = max(1, (levels - 1) * (n_classes - 1))
-            df = degrees(product, max(0, empty - absent), spirtes)
+            df = degrees(product, max(0, empty - absent), rule)
             cutoff[j] = cutoff_of(df, product, n, critical, refused_cutoff)
 
 
@@ -132,7 +142,7 @@ def dense_codes(rows, codes, level_counts, out):
 
 @jit
 def pair_statistics(
-    codes, levels, x, slots, table, unit, pearson, spirtes, critical, refused_cutoff, value, cutoff
+    codes, levels, x, slots, table, unit, pearson, rule, critical, refused_cutoff, value, cutoff
 ):
     """Compute statistic and cutoff of the column in slot x with the column in each of `slots`."""
     n = codes.shape[1]
@@ -145,24 +155,26 @@ def pair_statistics(
         cells[:size] = 0
         for row in range(n):
             cells[codes[x, row] * levels[s] + codes[s, row]] += 1
-        value[i], empty = statistic_of(cells, 1, levels[x], levels[s], table, unit, pearson)
+        value[i], empty = statistic_of(cells, 1, levels[x], levels[s], table, unit, pearson, rule)
         product = max(1, (levels[x] - 1) * (levels[s] - 1))
-        df = degrees(product, empty, spirtes)
+        df = degrees(product, empty, rule)
         cutoff[i] = cutoff_of(df, product, n, critical, refused_cutoff)
 
 
 @jit
 def separate(
     codes, levels, x, y, n_classes, candidates, including, smallest, largest,
-    table, unit, pearson, spirtes, critical, refused_separates, tests, refused, given, numbers,
+    table, unit, pearson, rule, critical, refused_separates, tests, refused, given, numbers,
+    limit=-1,
 ):  # fmt: skip
     """Find the first set among `candidates` given which slot x and the class are independent.
 
     Sets are tried by size, and within a size in lexicographic order of positions in `candidates`.
     With `including` (a slot, else -1) every set also holds that column. Returns the size of the
-    set, with the positions of its candidates in `given` (`including` is not listed), or -1. `tests`
-    and `refused` count by size; `numbers` are statistic, degrees of freedom and cutoff (NaN if
-    refused) of the last test.
+    set, with the positions of its candidates in `given` (`including` is not listed); -1 if there
+    is none; `SPENT` if it was not found in `limit` tests (-1: no limit). `tests` and `refused`
+    count by size; `numbers` are statistic, degrees of freedom and cutoff (NaN if refused) of the
+    last test.
     """
     n, total = codes.shape[1], len(candidates)
     always = 1 if including >= 0 else 0
@@ -174,12 +186,16 @@ def separate(
         stratum = codes[including, row] if always else 0
         joint[0, row] = (stratum * levels[x] + codes[x, row]) * n_classes + y[row]
     cells = np.empty(n, np.int32)
+    made = 0
     for size in range(max(smallest, always), min(largest, total + always) + 1):
         free = size - always
         for i in range(free):
             given[i] = i
         built = 0
         while True:
+            if made == limit:
+                return SPENT
+            made += 1
             product = _product(levels, x, n_classes, including, candidates, given, free)
             tests[size] += 1
             numbers[0], numbers[1], numbers[2] = np.nan, product, np.nan
@@ -194,9 +210,9 @@ def separate(
                 cells, room = _count(joint, sizes, built, codes, levels, last, cells)
                 numbers[0], empty = statistic_of(
                     cells, room // (levels[x] * n_classes), levels[x], n_classes, table, unit,
-                    pearson,
+                    pearson, rule,
                 )  # fmt: skip
-                df = degrees(int(product), empty, spirtes)
+                df = degrees(int(product), empty, rule)
                 numbers[1], numbers[2] = df, critical[df]
                 if not numbers[0] > numbers[2]:
                     return size

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
-from tamis.kernels.subsets import next_subset
+from tamis.kernels.subsets import SPENT, next_subset
 
 #: Share of the variance that counts as zero.
 COLLINEAR = 1e-10
@@ -97,7 +97,7 @@ def partial_strength(correlations, factors, depth, x, n_targets):
 @jit
 def separate(
     correlations, n_targets, x, candidates, including, smallest, largest, cutoffs,
-    refused_separates, tests, refused, given, numbers,
+    refused_separates, tests, refused, given, numbers, limit=-1,
 ):  # fmt: skip
     """Find the first set among `candidates` given which x and the target are independent.
 
@@ -112,6 +112,7 @@ def separate(
     ranks = np.zeros(max(1, largest) + 1, np.int64)
     if always:
         ranks[1] = push(correlations, factors, 0, including, 0, n_variables)
+    made = 0
     for size in range(max(smallest, always), min(largest, total + always) + 1):
         free = size - always
         for i in range(free):
@@ -126,6 +127,9 @@ def separate(
                 push(correlations, factors, depth, s, x, x + 1)
                 ranks[depth + 1] = ranks[depth] + grew
             rank = ranks[size]
+            if made == limit:
+                return SPENT
+            made += 1
             tests[size] += 1
             strength, variance = partial_strength(correlations, factors, size, x, n_targets)
             cutoff = cutoffs[rank]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tamis.kernels._jit import jit
 
+#: The result of a search for a set that was ended by its limit of tests.
+SPENT = -2
+
 
 @jit
 def next_subset(chosen, size, total):

@@ -10,11 +10,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from tamis.core.target import Target
+from tamis.kernels.subsets import SPENT
 from tamis.measures.measure import Ints, Measure, Panel
 
 #: What a test with too few rows counts as: independence; nothing, so that it neither separates nor
 #: admits a feature; or dependence.
 UNRELIABLE = ("independent", "skip", "dependent")
+
+
+class TestsSpent(Exception):  # noqa: N818 - it ends a search, and is not an error
+    """Raised when a search for a separating set has made as many tests as it may."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,20 @@ class ConditionalPanel(Panel):
     tests, refused : ndarray of int
         Tests made, and tests refused for lack of rows, by the number of columns given. Refused
         tests are also counted in `tests`.
+    max_tests : int, optional
+        The largest number of conditional tests; `TestsSpent` is raised instead of the next one.
     """
 
     tests: Ints
     refused: Ints
+    max_tests: int | None = None
+
+    @property
+    def limit(self) -> int:
+        """The number of tests that may still be made; -1 if there is no limit."""
+        if self.max_tests is None:
+            return -1
+        return max(0, self.max_tests - int(self.tests[1:].sum()))
 
     @abstractmethod
     def consider(self, column: Any) -> None:
@@ -72,7 +87,7 @@ class ConditionalPanel(Panel):
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
     ) -> tuple[int, tuple[Any, ...]]:
-        """Call the kernel; return the size of the set found or -1, and the last test.
+        """Call the kernel; return the size of the set found, -1 or `SPENT`, and the last test.
 
         The test is a tuple of the fields of `Independence` from `strength` on.
         """
@@ -105,6 +120,8 @@ class ConditionalPanel(Panel):
         size, test = self._search(
             x, among, -1 if including is None else including, smallest, largest, given
         )
+        if size == SPENT:
+            raise TestsSpent
         if size >= 0:
             found = (*among[given[: size - len(always)]].tolist(), *always)
             return size, Independence(found, True, *test)

@@ -367,6 +367,7 @@ class PartialCorrelations(ConditionalPanel):
             self._correlations, first, first + x, first + among,
             first + including if including >= 0 else -1, smallest, largest, self._cutoffs_given,
             self.measure.unreliable == "independent", self.tests, self.refused, given, numbers,
+            self.limit,
         )  # fmt: skip
         strength, rank, level, variance = numbers.tolist()
         if variance < COLLINEAR or math.isnan(level):

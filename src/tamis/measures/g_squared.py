@@ -28,7 +28,10 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
 from tamis.kernels.contingency import (
+    LEVELS,
+    OBSERVED,
     ROWS_A_DEGREE,
+    SPIRTES,
     dense_codes,
     pair_statistics,
     relevance_coded,
@@ -42,6 +45,9 @@ from tamis.measures.mutual_information import FEW, count_relevance
 from tamis.measures.p_values import TESTS, test_categories
 from tamis.measures.panels import CodedColumns, code_columns
 
+#: The rules for degrees of freedom, by name.
+DEGREES = {"levels": LEVELS, "observed": OBSERVED, "spirtes": SPIRTES}
+
 
 @dataclass(frozen=True)
 class GSquared(Measure):
@@ -54,9 +60,10 @@ class GSquared(Measure):
     statistic : {"g2", "pearson"}, default="g2"
         G-squared, 2 n ln 2 times the mutual information in bits; or Pearson's chi-square with half
         a row subtracted in small cells, as in the authors' program.
-    degrees : {"levels", "spirtes"}, default="levels"
-        Degrees of freedom from the levels alone; or one fewer per empty cell, and none for strata
-        that do not occur (a heuristic of Spirtes, Glymour and Scheines).
+    degrees : {"levels", "observed", "spirtes"}, default="levels"
+        Degrees of freedom from the levels alone; or, in each stratum, from the levels that occur
+        there, which finds more where strata are small; or one fewer per empty cell, and none for
+        strata that do not occur (a heuristic of Spirtes, Glymour and Scheines).
     unreliable : {"independent", "skip", "dependent"}, default="independent"
         What a test with fewer than 5 rows per degree of freedom counts as: independence; nothing,
         so that it neither separates a feature from the class nor admits one; dependence.
@@ -84,7 +91,7 @@ class GSquared(Measure):
     def __post_init__(self) -> None:
         check("GSquared", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
         check("GSquared", "statistic", self.statistic, OneOf(("g2", "pearson")))
-        check("GSquared", "degrees", self.degrees, OneOf(("levels", "spirtes")))
+        check("GSquared", "degrees", self.degrees, OneOf(tuple(DEGREES)))
         check("GSquared", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
@@ -111,7 +118,7 @@ class GSquared(Measure):
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        if self.statistic == "g2" and self.degrees == "levels":
+        if self.statistic == "g2" and self.degrees != "spirtes":
             n, groups = block.n_rows, encoded.n_classes
             table, unit = _table(n)
             if count_relevance(block, encoded, table, unit, False, _few(self, n, groups), result):
@@ -142,7 +149,7 @@ class GSquared(Measure):
     conditional_panel = panel
 
     def cutoffs_for(self, n_levels: npt.NDArray[Any], groups: int, n: int) -> Floats:
-        """Return the cutoffs of columns by their number of levels (degrees="levels")."""
+        """Return the cutoffs of columns by their number of levels (not by Spirtes' rule)."""
         df = np.maximum(1, (n_levels - 1) * (groups - 1)).astype(np.int64)
         critical = _critical(self.alpha, n)
         made: Floats = critical[np.minimum(df, len(critical) - 1)]
@@ -154,9 +161,9 @@ class GSquared(Measure):
         return -1.0 if self.unreliable == "dependent" else math.inf
 
     def form(self, n: int) -> tuple[Any, ...]:
-        """Return (table, unit, pearson, spirtes, critical) for the kernels."""
+        """Return (table, unit, pearson, rule for degrees of freedom, critical) for the kernels."""
         return (
-            *_table(n), self.statistic == "pearson", self.degrees == "spirtes",
+            *_table(n), self.statistic == "pearson", DEGREES[self.degrees],
             _critical(self.alpha, n),
         )  # fmt: skip
 
@@ -230,7 +237,7 @@ class GSquaredPanel(ConditionalPanel):
             self._codes, self._n_levels, slots[x], self.target.codes, self.target.n_classes,
             slots[among], slots[including] if including >= 0 else -1, smallest, largest,
             *self.measure.form(self.target.n_rows), self.measure.unreliable == "independent",
-            self.tests, self.refused, given, numbers,
+            self.tests, self.refused, given, numbers, self.limit,
         )  # fmt: skip
         statistic, df, cutoff = numbers.tolist()
         refused = math.isnan(cutoff)

@@ -104,6 +104,7 @@ class Kept:
 NOTHING: Any = SimpleNamespace(
     features=np.zeros(0, np.int64),
     decided_by_refusals=0,
+    through=np.zeros(0, np.int64),
     panel=SimpleNamespace(pairs=0, mean_n_levels=0.0, tests=np.zeros(0), refused=np.zeros(0)),
 )
 
@@ -209,6 +210,10 @@ class MeasuringRule(Rule):
         """The bound up to which the rule needs the p-values of columns; None if it needs none."""
         return None
 
+    def auto_measures(self) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return self.discrete_measure, self.continuous_measure
+
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set, or raise an error if the measure is not supported."""
         return Kept(measure.panel(target), measure)
@@ -262,8 +267,11 @@ class MeasuredRule(MeasuringRule):
                 "shadows out, or use sieve, saola, osfs or fast-osfs"
             )
 
-    def decide(self, arrival: Arrival, kept: Any) -> Decision:
-        """Decide about one relevant feature: keep it, drop it, evict others."""
+    def decide(self, arrival: Arrival, kept: Any) -> Decision | None:
+        """Decide about one relevant feature: keep it, drop it, evict others.
+
+        A rule without a gate may return None for a feature that is logged as irrelevant already.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no decide()")
 
     @property
@@ -387,7 +395,7 @@ class Measuring(ColumnSelector):
         """Pick a measure if that was left to the data."""
         if not hasattr(self, "measure_"):
             rule = self.rule
-            between = (rule.discrete_measure, rule.continuous_measure)
+            between = rule.auto_measures()
             if rule.alpha is not None:
                 level = {"alpha": rule.alpha}
                 between = (at_level(between[0], level), at_level(between[1], level))
@@ -576,6 +584,8 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 recorded = i + 1
                 arrival = scored.arrival(i)
                 decision = self.rule.decide(arrival, self._kept)
+                if decision is None:
+                    continue
                 if self.required and decision.evicts:
                     leave = tuple(e for e in decision.evicts if e.feature >= self.required)
                     decision = replace(decision, evicts=leave)

@@ -21,6 +21,15 @@ when_kept = partial(Reason, Verdict.KEPT)
 
 REQUIRED = when_kept("{name} is kept: you asked for it")
 
+#: Of features after a stop; the log has the fields.
+UNEXAMINED = {
+    "unexamined": Reason(
+        Verdict.UNEXAMINED,
+        "{name} was not examined: the selection had stopped at {stopped_at}, because "
+        "{stopped_because}",
+    )
+}
+
 CONSTANT = when_irrelevant("{name} was dropped as irrelevant: it has the same value in every row")
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, Reason
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.errors import ParameterError, warn
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
-from tamis.measures.conditional import UNRELIABLE, Conditional, ConditionalPanel, Independence
+from tamis.measures.conditional import (
+    UNRELIABLE,
+    Conditional,
+    ConditionalPanel,
+    Independence,
+    TestsSpent,
+)
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.measures.measure import Measure
@@ -26,8 +34,20 @@ from tamis.methods.measured import (
     MeasuringRule,
     ScoredBlock,
 )
-from tamis.methods.rule import no_deletion, when_evicted, when_kept, when_redundant
+from tamis.methods.rule import (
+    UNEXAMINED,
+    no_deletion,
+    when_evicted,
+    when_kept,
+    when_redundant,
+)
 from tamis.methods.shadow_worlds import SeparatingWorld
+
+#: What is searched for: parents and children of the target, or spouses as well.
+BLANKETS = ("parents-children", "full")
+
+#: A search through more sets than this is worth a warning before it begins.
+MANY_TESTS = 20_000
 
 
 class Separable(Kept):
@@ -42,11 +62,45 @@ class Separable(Kept):
     def __init__(self, rule: SeparatingRule, measure: Measure, target: Target) -> None:
         assert isinstance(measure, Conditional)
         super().__init__(measure.conditional_panel(target), measure)
-        self._rule = rule
+        self.rule, self.target = rule, target
         # Tests made and refused by the number of features given, up to the largest set.
-        self.panel.tests, self.panel.refused = np.zeros((2, rule.max_conditioning + 1), np.int64)
+        largest = rule.largest_set + (rule.blanket == "full")
+        self.panel.tests, self.panel.refused = np.zeros((2, largest + 1), np.int64)
+        self.panel.max_tests = rule.max_tests
         #: Decisions that rest on tests which were not made.
         self.decided_by_refusals = 0
+        #: For a spouse, the feature that it and the target have as an effect; -1 for the others.
+        self.through = np.zeros(0, np.int64)
+        #: The kept columns, if spouses are searched for.
+        self.columns: list[Any] = []
+        #: The feature at which all conditional tests had been made.
+        self.spent_at: int | None = None
+        self._child = -1
+        self._warned = False
+
+    def add(self, arrival: Arrival) -> None:
+        """Keep a feature."""
+        super().add(arrival)
+        self.through, self._child = np.append(self.through, self._child), -1
+        if self.rule.blanket == "full":
+            one = arrival.column
+            self.columns.append(one.columns.pick(np.array([one.i]))[0])
+
+    def drop(self, features: Sequence[int]) -> None:
+        """Drop features."""
+        gone = np.isin(self.features, features)
+        super().drop(features)
+        self.through = self.through[~gone]
+        if self.columns:
+            stay = np.flatnonzero(~gone).tolist()
+            self.columns = [self.columns[i] for i in stay]
+
+    def towards(self, target: Target) -> Separable:
+        """Return an empty kept set of another target, whose tests count as those of this one."""
+        other = Separable(self.rule, self.measure, target)
+        other.panel.tests, other.panel.refused = self.panel.tests, self.panel.refused
+        other.decided_by_refusals, other._warned = self.decided_by_refusals, self._warned
+        return other
 
     def consider(self, arrival: Arrival) -> int:
         """Append the newcomer to the kept features and return its position."""
@@ -57,9 +111,11 @@ class Separable(Kept):
         self, x: int, candidates: Sequence[int], including: int | None = None
     ) -> Independence | None:
         """Find the first set of candidates that separates x from the target, if any does."""
-        panel = self.panel
+        panel, largest = self.panel, self.rule.largest_set
+        if panel.max_tests is None and not self._warned:
+            self._warn_of_many(len(candidates), largest - (including is not None))
         before = sum(panel.refused.tolist())
-        found = panel.separator(x, candidates, self._rule.max_conditioning, including)
+        found = panel.separator(x, candidates, largest, including)
         if found.refused if found is not None else sum(panel.refused.tolist()) > before:
             self.count_refusals(1)
         return found
@@ -68,34 +124,74 @@ class Separable(Kept):
         """Count decisions that rest on tests which were not made; warn the first time."""
         if times and not self.decided_by_refusals:
             warn(
-                f"{self._rule.public_name}: there are too few rows for some tests, and decisions "
-                f"rest on what they count as, unreliable={self._rule.unreliable!r}; work_ says how "
+                f"{self.rule.public_name}: there are too few rows for some tests, and decisions "
+                f"rest on what they count as, unreliable={self.rule.unreliable!r}; work_ says how "
                 "many",
             )
         self.decided_by_refusals += times
+
+    def _warn_of_many(self, candidates: int, largest: int) -> None:
+        """Warn before the first search that may take very many tests."""
+        tests = sum(math.comb(candidates, size) for size in range(1, largest + 1))
+        if tests > MANY_TESTS:
+            self._warned = True
+            warn(
+                f"{self.rule.public_name}: {len(self)} features are kept, so one search may need "
+                f"{tests:,} conditional tests, and more with each further feature; bound them with "
+                "max_tests (--param max_tests=1000000), or pass max_conditioning=1 or a smaller "
+                "alpha"
+            )
 
     def pruned(
         self, members: Sequence[int], arrival: Arrival, including: int | None = None
     ) -> tuple[Sequence[int], list[Decision]]:
         """Drop, one after the other, members that the others left separate from the target.
 
-        Returns the members that stay, and the decisions about those that go.
+        A spouse is tested only given sets that hold the child it was found through, and leaves
+        with it. Returns the members that stay, and the decisions about those that go.
         """
         gone = []
+        spouses = [x for x in members if x < len(self) and self.through[x] >= 0]
         for x in members:
-            if x < self.required:
+            if x < self.required or x in spouses:
                 continue
             others = [m for m in members if m != x]
             found = self.separator(x, others, including)
             if found is not None:
                 members = others
                 gone.append(self.dropped(found, x, arrival))
+        for x in spouses:
+            others = [m for m in members if m != x]
+            child = int(self.through[x])
+            at = np.flatnonzero(self.features == child).tolist()
+            if not at or at[0] not in members:
+                members = others
+                feature, relevance = int(self.features[x]), float(self.relevance[x])
+                gone.append(Decision(feature, "evicted, alone", relevance, because=(child,)))
+                continue
+            newer = [] if including is None else [including]
+            found = self.separator(x, [m for m in others + newer if m != at[0]], at[0])
+            if found is not None:
+                members = others
+                gone.append(self.dropped(found, x, arrival))
         return members, gone
 
-    def dropped(self, found: Independence, x: int, arrival: Arrival) -> Decision:
+    def married(self, test: Independence, arrival: Arrival, child: int) -> Decision:
+        """Return the decision that keeps a newcomer as a spouse through the feature `child`."""
+        self._child = child
+        given = (test.given[-1], *test.given[:-1])  # the child first
+        numbers = {"statistic": test.statistic, "df": test.df, "p": test.p}
+        return Decision(
+            arrival.feature, "kept, spouse", arrival.relevance, test.strength, test.cutoff,
+            tuple(int(self.features[i]) for i in given),
+            evidence={key: number for key, number in numbers.items() if not math.isnan(number)},
+        )  # fmt: skip
+
+    def dropped(self, found: Independence, x: int, arrival: Arrival | None) -> Decision:
         """Return the decision that drops the feature at position x, with its separating set."""
-        features = [*self.features.tolist(), arrival.feature]
-        relevance = [*self.relevance.tolist(), arrival.relevance]
+        features, relevance = self.features.tolist(), self.relevance.tolist()
+        if arrival is not None:
+            features, relevance = [*features, arrival.feature], [*relevance, arrival.relevance]
         why = "refused" if found.refused else "collinear" if found.collinear else "independent"
         numbers = {"statistic": found.statistic, "df": found.df, "p": found.p}
         return Decision(
@@ -120,6 +216,13 @@ def taken(arrival: Arrival, evicts: Sequence[Decision] = ()) -> Decision:
     )
 
 
+def say_spent(log: DecisionLog, max_tests: int | None, where: str) -> None:
+    """Say in a log that the selection ended because all conditional tests were made."""
+    if not log.stopped:
+        spent = f"all {max_tests:,} conditional tests (max_tests) were made"
+        log.template_fields |= {"stopped_at": where, "stopped_because": spent}
+
+
 class SeparatingRule(MeasuringRule):
     """A rule that searches for separating sets (see `Separable`).
 
@@ -128,8 +231,9 @@ class SeparatingRule(MeasuringRule):
     measure : {"auto", "g_squared", "fisher_z"} or Measure
         The test. "auto" depends on the data: whole numbers with few levels and a class target get
         ``GSquared(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``.
-    max_conditioning : int, default=3
-        k, the largest conditioning set.
+    max_conditioning : int, optional
+        k, the largest conditioning set. Default: 3, as in the paper; 2 with ``blanket="full"``,
+        where more searches are made and larger sets separate too much.
     unreliable : {"independent", "skip", "dependent"}, default="independent"
         How to count a test for which there are too few rows: as independence, as in the paper;
         not at all, so that it neither separates a feature from the class nor lets one in; or as
@@ -137,6 +241,14 @@ class SeparatingRule(MeasuringRule):
         nearly everything: with 62 rows, 3 levels and 2 classes every test given two features is
         refused, so at most two features can be kept. A warning is given when refused tests
         decide.
+    blanket : {"parents-children", "full"}, default="parents-children"
+        What to find of the target's Markov blanket: its parents and children, as in the paper, or
+        spouses too, which have a child in common with it. With "full" every column is tested
+        given each parent and child, and "auto" picks ``GSquared(alpha=0.01,
+        degrees="observed")`` for categories.
+    max_tests : int, optional
+        The largest number of conditional tests. The selection ends when they are spent: features
+        that would need another one are not examined, and the log and the run say so.
 
     Attributes
     ----------
@@ -152,8 +264,29 @@ class SeparatingRule(MeasuringRule):
     discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
     continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
 
-    max_conditioning: int = param(3, Number(1, integer=True))
+    max_conditioning: int | None = param(None, Number(1, integer=True), None)
     unreliable: str = param("independent", OneOf(UNRELIABLE))
+    _: KW_ONLY
+    blanket: str = param("parents-children", OneOf(BLANKETS))
+    max_tests: int | None = param(None, Number(1, integer=True), None)
+
+    @property
+    def largest_set(self) -> int:
+        """The largest conditioning set."""
+        if self.max_conditioning is None:
+            return 2 if self.blanket == "full" else 3
+        return self.max_conditioning
+
+    @property
+    def gated(self) -> bool:
+        """Whether columns that are independent of the target are dropped in bulk."""
+        return self.blanket != "full"
+
+    def auto_measures(self) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        if self.blanket == "full":
+            return GSquared(alpha=0.01, degrees="observed"), self.continuous_measure
+        return super().auto_measures()
 
     def kept(self, measure: Measure, target: Target) -> Separable:
         """Return an empty kept set, or refuse a measure that cannot test features given others."""
@@ -164,6 +297,11 @@ class SeparatingRule(MeasuringRule):
                 f"{self.public_name} tests features given others, which "
                 f"{type(measure).__name__} cannot; use GSquared() for categories or FisherZ() for "
                 "numbers"
+            )
+        if self.blanket == "full" and not (target.weights is None and target.given is None):
+            raise ParameterError(
+                f"{self.public_name}: blanket='full' cannot use sample weights or covariates; "
+                "leave them out, or use blanket='parents-children'"
             )
         return Separable(self, measure.under(self.unreliable), target)
 
@@ -183,14 +321,26 @@ class SeparatingRule(MeasuringRule):
             )
             for why, text in found.items()
         }
-        up_to = f"{self.max_conditioning} or fewer kept features make"
-        if self.max_conditioning == 1:
+        up_to = f"{self.largest_set} or fewer kept features make"
+        if self.largest_set == 1:
             up_to = "single kept feature makes"
         alone = f"and no {up_to} it independent of the {{target}}"
-        return reasons | {
+        reasons |= {
             "kept": when_kept("{name} is kept: {level_passed}, " + alone),
             "kept untested": when_kept("{name} is kept: " + untested + "dependence, " + alone),
         }
+        if self.blanket == "full":
+            reasons |= {
+                "kept, spouse": when_kept(
+                    "{name} is kept as a spouse of the {target}: given {because} they are "
+                    "dependent ({test}), but not without it"
+                ),
+                "evicted, alone": when_evicted(
+                    "{name} was kept as a spouse of the {target} until {because} left, which was "
+                    "their common child"
+                ),
+            }
+        return reasons if self.max_tests is None else reasons | UNEXAMINED
 
 
 class Separating(Measuring):
@@ -223,6 +373,11 @@ class Separating(Measuring):
 class SeparatingStream(Separating, MeasuredStream):
     """Runs a rule for a feature stream that searches for separating sets."""
 
+    saved_per_feature: ClassVar[Mapping[str, str]] = {
+        **MeasuredStream.saved_per_feature,
+        "through": "_kept.through",
+    }
+
     saved: ClassVar[Mapping[str, str]] = {
         **MeasuredStream.saved,
         "tests": "_kept.panel.tests",
@@ -231,10 +386,34 @@ class SeparatingStream(Separating, MeasuredStream):
         "decided_by_refusals": "_kept.decided_by_refusals",
     }
 
+    def update(self, scored: ScoredBlock) -> None:
+        """Take a scored block; blocks must come in order."""
+        super().update(scored)
+        if self._kept.spent_at is not None:
+            say_spent(self.log_, self.rule.max_tests, self.names[self._kept.spent_at])
+
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        super()._keep_again(state, columns)
+        if "through" in state["each"]:  # streams of earlier versions had no spouses
+            self._kept.through = np.array(state["each"]["through"], np.int64)
+
 
 class SeparatingStreamRule(SeparatingRule, MeasuredRule):
     """A rule for feature streams that searches for separating sets."""
 
     machinery = SeparatingStream
     world = SeparatingWorld
+
+    def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
+        """Decide about one feature; None leaves a feature that is independent of the target."""
+        raise NotImplementedError(f"{type(self).__name__} has no judge()")
+
+    def decide(self, arrival: Arrival, kept: Separable) -> Decision | None:
+        """Decide about one feature, or leave it unexamined if all tests were made."""
+        try:
+            return self.judge(arrival, kept)
+        except TestsSpent:
+            kept.spent_at = arrival.feature
+            return Decision(arrival.feature, "unexamined", arrival.relevance)
+
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}

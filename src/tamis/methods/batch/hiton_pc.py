@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tamis.core.decisions import DecisionLog
+import numpy as np
+
+from tamis.core.decisions import Decision, DecisionLog
+from tamis.measures.conditional import TestsSpent
 from tamis.measures.measure import Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates, CandidateSelector
-from tamis.methods.separating import Separable, Separating, SeparatingRule, taken
+from tamis.methods.blanket import Blanket, interleaved, members_after
+from tamis.methods.separating import Separable, Separating, SeparatingRule, say_spent
 
 
 class HITONPCRule(SeparatingRule, CandidateRule):
@@ -25,6 +30,13 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     correlation), values closer than 1e-12 in order of arrival; sets are tried by size, each size in
     the order in which members came. There is no symmetry correction (asking each member whether T
     is in *its* set), which takes HITON-PC from every member.
+
+    With ``blanket="full"`` the spouses follow: HITON-PC is run for every member X of the set, with
+    T among the columns. A feature S that it finds is a spouse if it depends on T given X and the
+    set that had separated S from T. Then members and spouses that only seemed to be ones are
+    dropped, if T or X does not find them either and a set of the others separates them. All
+    columns are held until then, and one run is needed for every member and spouse. If the tests
+    make no errors and `max_conditioning` is large enough, the result is the Markov blanket.
 
     Attributes
     ----------
@@ -59,27 +71,56 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     keeps: ClassVar[bool] = True
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Add one after the other, then test all of them again."""
+        """Add one after the other, then test all of them again; then look for spouses."""
         tentative: Separable = candidates.kept
-        for i in range(candidates.required):
-            arrival = candidates.arrival(i)
-            tentative.add(arrival)
-        if candidates.required:
+        required, features = candidates.required, candidates.features
+        for i in range(required):
+            tentative.add(candidates.arrival(i))
+        if required:
             candidates.log_required(log)
-            tentative.required = candidates.required
-        for i in candidates.order[candidates.order >= candidates.required].tolist():
-            arrival = candidates.arrival(i)
-            new = tentative.consider(arrival)
-            found = tentative.separator(new, range(new))
-            if found is not None:
-                log.append(tentative.dropped(found, new, arrival))
-                continue
-            tentative.add(arrival)
-            log.append(taken(arrival))
-        members, gone = tentative.pruned(range(len(tentative)), arrival)
-        for decision in gone:
-            log.append(decision)
-        return tentative.features[list(members)]
+            tentative.required = required
+        order = candidates.order[candidates.order >= required]
+        relevant = order[candidates.relevance[order] > candidates.levels[order]]
+        decisions: list[Decision] = []
+        try:
+            for decision in interleaved(tentative, map(candidates.arrival, relevant.tolist())):
+                decisions.append(decision)
+                log.append(decision)
+        except TestsSpent:
+            open_ = relevant[~np.isin(features[relevant], [d.feature for d in decisions])]
+            nothing = np.full(len(open_), np.nan)
+            where = log.names[features[open_[0]]] if len(open_) else "the second round of tests"
+            say_spent(log, self.max_tests, where)
+            log.append_many(
+                "unexamined", features[open_], candidates.relevance[open_], nothing, nothing
+            )
+        members, separators = members_after(decisions)
+        near = [*features[:required].tolist(), *members]
+        if self.blanket == "full" and not log.stopped:
+            near = self._with_spouses(candidates, log, near, separators)
+        return np.array(near, dtype=np.int64)
+
+    def _with_spouses(
+        self,
+        candidates: Candidates,
+        log: DecisionLog,
+        near: Sequence[int],
+        separators: Mapping[int, tuple[int, ...]],
+    ) -> list[int]:
+        """Return the parents and children that stay, and after them the spouses."""
+        features = candidates.features.tolist()
+        place = {feature: i for i, feature in enumerate(features)}
+        blanket = Blanket(
+            candidates,
+            [place[feature] for feature in near],
+            {place[one]: tuple(place[i] for i in given) for one, given in separators.items()},
+        )
+        spouses: list[int] = []
+        try:
+            spouses.extend(d.feature for d in blanket.decisions() if log.append(d))
+        except TestsSpent:
+            say_spent(log, self.max_tests, "the search for spouses")
+        return [features[i] for i in blanket.near] + spouses
 
 
 class SeparatingCandidates(Separating, CandidateSelector):

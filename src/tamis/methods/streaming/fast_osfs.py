@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
+from tamis.methods.blanket import as_spouse
 from tamis.methods.measured import Arrival
 from tamis.methods.separating import Separable, SeparatingStreamRule, taken
 
@@ -55,10 +56,13 @@ class FastOSFSRule(SeparatingStreamRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def decide(self, arrival: Arrival, kept: Separable) -> Decision:
+    def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Test the newcomer; if it stays, test the others given it."""
         newcomer = kept.consider(arrival)
+        if self.blanket == "full" and not arrival.relevance > arrival.level:
+            return as_spouse(arrival, kept)
         found = kept.separator(newcomer, range(newcomer))
-        if found is not None:
-            return kept.dropped(found, newcomer, arrival)
-        return taken(arrival, kept.pruned(range(newcomer), arrival, including=newcomer)[1])
+        if found is None:
+            return taken(arrival, kept.pruned(range(newcomer), arrival, including=newcomer)[1])
+        spouse = as_spouse(arrival, kept, found.given) if self.blanket == "full" else None
+        return spouse or kept.dropped(found, newcomer, arrival)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
+from tamis.methods.blanket import as_spouse
 from tamis.methods.measured import Arrival
 from tamis.methods.separating import Separable, SeparatingStreamRule, taken
 
@@ -51,10 +52,19 @@ class OSFSRule(SeparatingStreamRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def decide(self, arrival: Arrival, kept: Separable) -> Decision:
+    def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Add the newcomer, then test every candidate, oldest first."""
         newcomer = kept.consider(arrival)
+        if self.blanket == "full" and not arrival.relevance > arrival.level:
+            return as_spouse(arrival, kept)
         members, gone = kept.pruned(range(newcomer + 1), arrival)
         if newcomer in members:
             return taken(arrival, gone)
-        return replace(gone[-1], evicts=tuple(gone[:-1]))  # the newcomer is the last that went
+        last = next(d for d in gone if d.feature == arrival.feature)
+        evicts = tuple(d for d in gone if d is not last)
+        spouse = None
+        if self.blanket == "full":
+            places = {feature: i for i, feature in enumerate(kept.features.tolist())}
+            given, leaving = [places[i] for i in last.because], [places[d.feature] for d in evicts]
+            spouse = as_spouse(arrival, kept, given, leaving)
+        return replace(spouse or last, evicts=evicts)

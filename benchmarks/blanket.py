@@ -1,0 +1,91 @@
+"""Markov blankets: precision and recall on published networks, for every node as the target.
+
+Fills the table of docs/trust.md. The networks come with pgmpy, of which only the files are read:
+``pip install --no-deps "pgmpy<1"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from benchmarks._docs import fill
+from benchmarks._networks import Network
+from tamis import HITONPC, OSFS, FastOSFS
+
+NETWORKS, ROWS = ("alarm", "child", "insurance", "hailfinder"), 8_000
+NEAR, FULL = {"blanket": "parents-children"}, {"blanket": "full"}
+METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "HITON-PC": (HITONPC, NEAR),
+    'HITON-PC, `blanket="full"`': (HITONPC, FULL),
+    "Fast-OSFS": (FastOSFS, NEAR),
+    'Fast-OSFS, `blanket="full"`': (FastOSFS, FULL),
+    "OSFS": (OSFS, NEAR),
+    'OSFS, `blanket="full"`': (OSFS, FULL),
+}
+
+
+def shares(found: set[int], truth: set[int]) -> tuple[float, float]:
+    """Return precision and recall; both are 1 if there is nothing to find or nothing was found."""
+    both = len(found & truth)
+    return both / len(found) if found else 1.0, both / len(truth) if truth else 1.0
+
+
+def judged(network: Network, data: Any, method: Any, options: dict[str, Any]) -> Any:
+    """Return precision and recall of parents and children, and of the blanket, for each node.
+
+    A node that is constant in the data is left out.
+    """
+    results = []
+    for target in np.flatnonzero(np.ptp(data, axis=0) > 0).tolist():
+        others = np.delete(np.arange(data.shape[1]), target)
+        selector = method(**options, task="classification")
+        kept = selector.fit(data[:, others].astype(float), data[:, target]).kept_
+        found = set(others[kept].tolist())
+        results.append(
+            shares(found, network.relatives(target)) + shares(found, network.blanket(target))
+        )
+    return np.array(results)
+
+
+def seconds_of(columns: int, rows: int = 2_000) -> float:
+    """Return the seconds of HITON-PC with spouses for one target among many columns."""
+    network = Network.load("alarm")
+    rng = np.random.default_rng(0)
+    data = network.sample(rows)
+    target = network.names.index("CATECHOL")
+    noise = rng.integers(0, 3, (rows, columns + 1 - data.shape[1]))
+    X = np.column_stack([np.delete(data, target, axis=1), noise]).astype(float)
+    began = time.perf_counter()
+    HITONPC(blanket="full", task="classification").fit(X, data[:, target])
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print the table, write it into the documentation, and print a time."""
+    warnings.simplefilter("ignore")  # about tests with too few rows
+    lines = [
+        "| network | method | parents and children: precision | recall | blanket: precision | "
+        "recall |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for name in NETWORKS:
+        network = Network.load(name)
+        data = network.sample(ROWS)
+        for title, (method, options) in METHODS.items():
+            means = judged(network, data, method, options).mean(axis=0)
+            cells = " | ".join(f"{share:.2f}" for share in means)
+            lines.append(f"| {name} ({len(network.names)} nodes) | {title} | {cells} |")
+            print(lines[-1], flush=True)
+    fill("trust.md", "blanket", "\n".join(lines))
+    seconds_of(100)
+    print(f"1,000 columns, 2,000 rows: {seconds_of(1_000):.1f} s")
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    main()
