@@ -44,10 +44,12 @@ def judged(network: Network, data: Any, method: Any, options: dict[str, Any]) ->
     for target in np.flatnonzero(np.ptp(data, axis=0) > 0).tolist():
         others = np.delete(np.arange(data.shape[1]), target)
         selector = method(**options, task="classification")
-        kept = selector.fit(data[:, others].astype(float), data[:, target]).kept_
-        found = set(others[kept].tolist())
+        log = selector.fit(data[:, others].astype(float), data[:, target]).log_
+        found = set(others[log.replay()].tolist())
+        spouses = {i for i in log.replay() if log.reason_of(i) == "kept, spouse"}
+        near = found - set(others[list(spouses)].tolist())
         results.append(
-            shares(found, network.relatives(target)) + shares(found, network.blanket(target))
+            shares(near, network.relatives(target)) + shares(found, network.blanket(target))
         )
     return np.array(results)
 

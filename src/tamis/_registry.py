@@ -100,7 +100,7 @@ METHODS = _by_name((
         "fast-osfs", "streaming", "fast_osfs", "FastOSFS",
         "the same for many features: a new feature is tested before it enters, so there are far "
         "fewer tests. Tests still grow with the cube of the number kept: with many classes or "
-        "many relevant features use `max_conditioning=1`",
+        "many relevant features use `max_conditioning=1`, or bound them with `max_tests`",
         "Wu, Yu, Ding, Wang, Zhu, TPAMI 2013",
     ),
     Method(
@@ -183,8 +183,8 @@ METHODS = _by_name((
     ),
     Method(
         "hiton-pc", "batch", "hiton_pc", "HITONPC",
-        "you want the direct causes and effects of the class: like `OSFS`, but the strongest "
-        "features are tested first",
+        "you want the direct causes and effects of the class, or its whole Markov blanket "
+        "(`blanket=\"full\"`): like `OSFS`, but the strongest features are tested first",
         "Aliferis et al., JMLR 2010",
     ),
     Method(

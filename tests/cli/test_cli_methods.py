@@ -86,3 +86,20 @@ def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):
     assert tamis(*arguments, "--out", "commits", "--checkpoint", "0.0001", "--width", "1").code == 0
     runs = [(tmp_path / name / "selected.csv").read_text() for name in ("run", "commits")]
     assert runs[0] == runs[1]
+
+
+def test_spouses_and_a_limit_of_tests(tamis, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    rain, sprinkler = rng.integers(0, 2, (2, 1000))
+    frame = pd.DataFrame({"sprinkler": sprinkler, "wet": rain | sprinkler, "rain": rain})
+    frame.to_csv(tmp_path / "lawn.csv", index=False)
+    options = ("--target", "rain", "--method", "hiton-pc", "--param", "blanket=full")
+    assert tamis("select", "lawn.csv", *options, "--out", "run").code == 0
+    assert tamis("why", "run", "sprinkler").out.startswith(
+        "sprinkler is kept as a spouse of the class: given wet they are dependent (G2="
+    )
+    done = tamis("select", "lawn.csv", *options, "--param", "max_tests=1", "--out", "less")
+    spent = "stopped at the search for spouses, because all 1 conditional tests (max_tests) were"
+    assert f"the selection {spent} made" in done.out
+    assert spent.removeprefix("stopped ") in tamis("info", "less").out
+    assert tamis("select", "lawn.csv", *options, "--json", "--out", "again").code == 0

@@ -127,8 +127,8 @@ class SlowBlanket:
         return self.known[t]
 
     def blanket(self, t: int) -> set[int]:
-        near, separators = self.relatives(t)
-        near, separators, through = list(near), dict(separators), {}
+        near, separators = list(self.relatives(t)[0]), dict(self.relatives(t)[1])
+        through: dict[int, list[int]] = {}
 
         def ask(s: int, x: int) -> None:
             given = (*separators[s], x)
@@ -138,35 +138,25 @@ class SlowBlanket:
                 through.setdefault(s, []).append(x)
 
         for x in near:
-            for s in self.relatives(x)[0]:
-                if s != t and s not in near:
-                    ask(s, x)
+            for s in [s for s in self.relatives(x)[0] if s != t and s not in near]:
+                ask(s, x)
         gone = []
-        for x in list(near):
-            if t not in self.relatives(x)[0]:
-                spouses = [s for s, children in through.items() if children != [x]]
-                others = [m for m in (*near, *spouses) if m != x]
-                found = self.separator(x, t, others)
-                if found is not None:
-                    near.remove(x)
-                    gone.append(x)
-                    separators[x] = found
+        for x in [x for x in near if t not in self.relatives(x)[0]]:
+            spouses = [s for s, children in through.items() if children != [x]]
+            found = self.separator(x, t, [m for m in (*near, *spouses) if m != x])
+            if found is not None:
+                near.remove(x)
+                gone.append(x)
+                separators[x] = found
         for x in gone:
             for child in near:
                 ask(x, child)
         for s in list(through):
-            through[s] = [
-                x
-                for x in through[s]
-                if x in near
-                and (
-                    x in self.relatives(s)[0]
-                    or self.separator(
-                        s, t, [m for m in (*near, *through) if m not in (s, x)], (x,)
-                    )
-                    is None
-                )
-            ]
+            through[s] = [x for x in through[s] if x in near and self.stays(s, x, t, near, through)]
             if not through[s]:
                 del through[s]
         return {*near, *through}
+
+    def stays(self, s: int, x: int, t: int, near: Any, through: Any) -> bool:
+        others = [m for m in (*near, *through) if m not in (s, x)]
+        return x in self.relatives(s)[0] or self.separator(s, t, others, (x,)) is None

@@ -395,7 +395,7 @@ class Measuring(ColumnSelector):
         """Pick a measure if that was left to the data."""
         if not hasattr(self, "measure_"):
             rule = self.rule
-            between = rule.auto_measures()
+            between: tuple[Measure, Measure] = rule.auto_measures()
             if rule.alpha is not None:
                 level = {"alpha": rule.alpha}
                 between = (at_level(between[0], level), at_level(between[1], level))
