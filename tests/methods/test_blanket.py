@@ -286,6 +286,12 @@ def test_weights_and_covariates_are_refused() -> None:
         FastOSFS("fisher_z", blanket="full").fit(X, y, sample_weight=np.ones(200))
 
 
+@pytest.mark.parametrize("options", [{"blanket": "full"}, {"max_tests": 9}])
+def test_shadow_worlds_are_refused(options) -> None:
+    with pytest.raises(ParameterError, match="shadow worlds cannot be used with"):
+        FastOSFS(shadows=3, **options).fit(np.eye(4), [0, 0, 1, 1])
+
+
 # --- a limit of tests ------------------------------------------------------------------------
 
 

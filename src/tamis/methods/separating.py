@@ -270,6 +270,21 @@ class SeparatingRule(MeasuringRule):
     blanket: str = param("parents-children", OneOf(BLANKETS))
     max_tests: int | None = param(None, Number(1, integer=True), None)
 
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range, or two that exclude each other."""
+        super().check_params()
+        if self.blanket == "full" and getattr(self, "fdr", None) is not None:
+            raise ParameterError(
+                f"{self.public_name}: spouses are independent of the target alone, so fdr= would "
+                "drop them, and it cannot be used with blanket='full'; leave one of the two out"
+            )
+        if getattr(self, "shadows", 0) and (self.blanket == "full" or self.max_tests is not None):
+            other = "blanket='full'" if self.blanket == "full" else "max_tests"
+            raise ParameterError(
+                f"{self.public_name}: shadow worlds cannot be used with {other}; leave one of the "
+                "two out"
+            )
+
     @property
     def largest_set(self) -> int:
         """The largest conditioning set."""
