@@ -123,7 +123,7 @@ def test_relevance_and_pairs_equal_a_slow_reference(n: int, n_classes: int) -> N
     for j in varied:
         panel.add(ready[j])
     for j in varied:
-        pairs, (ahead, behind) = panel.between(ready[j]), panel.beyond(ready[j])
+        pairs, ahead, behind = (found[0] for found in panel.beyond_many(ready, np.array([j])))
         assert np.array_equal(pairs, panel.between(ready[j]))
         for at, other in enumerate(varied):
             r = np.corrcoef(ranks(X[:, j]), ranks(X[:, other]))[0, 1]
@@ -136,6 +136,9 @@ def test_relevance_and_pairs_equal_a_slow_reference(n: int, n_classes: int) -> N
             assert ahead[at] == pytest.approx(beyond(*args), abs=1e-9)
             args = X[:, other], X[:, j], y, codes[other], codes[j]
             assert behind[at] == pytest.approx(beyond(*args), abs=1e-9)
+    every = np.arange(X.shape[1])
+    last, found = panel.beyond_last(ready, every), panel.beyond_many(ready, every)
+    assert all(np.array_equal(last[i], found[i][:, -1]) for i in range(3))
 
 
 def test_a_numeric_target_is_its_ranks_and_its_bins() -> None:

@@ -77,12 +77,15 @@ class LookUpPanel(Panel):
     def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
         raise NotImplementedError
 
-    def between(self, column: int) -> Floats:
-        return self.tables.D[column, self._kept]
+    def beyond_many(
+        self, columns: Any, picks: npt.NDArray[np.intp]
+    ) -> tuple[Floats, Floats, Floats]:
+        which = np.ix_([columns[i] for i in picks], self._kept)
+        c = self.tables.c
+        return self.tables.D[which], c[which], c.T[which]
 
-    def beyond(self, column: int) -> tuple[Floats, Floats]:
-        self.pairs += len(self._kept)
-        return self.tables.c[column, self._kept], self.tables.c[self._kept, column]
+    def beyond_last(self, columns: Any, picks: npt.NDArray[np.intp]) -> tuple[Floats, ...]:
+        return tuple(values[:, -1] for values in self.beyond_many(columns, picks))
 
     def cutoffs(self, column: Any) -> Floats:
         raise NotImplementedError

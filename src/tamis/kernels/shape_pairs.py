@@ -21,8 +21,8 @@ NOTHING = 1e-10
 def pair_shapes(
     indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
     lo, hi, heads, nodes, numbers, alive, slot_cells, cell_slots, cell_counts, cell_classes,
-    slot_backgrounds, slot_bases, slot_squares, slot_exact, slot_parts, groups, weights,
-    group_counts, norms, entropies, per_nat, given, dependence, ahead, behind,
+    slot_backgrounds, slot_bases, slot_squares, slot_exact, slot_alone, slot_joint, slot_parts,
+    groups, weights, group_counts, norms, entropies, per_nat, given, dependence, ahead, behind,
 ):  # fmt: skip
     """Compare prepared columns which[lo..hi-1] with every live kept column.
 
@@ -36,62 +36,143 @@ def pair_shapes(
     classes = cell_classes if given else cell_counts.reshape(-1, 1)
     own = np.empty((level_counts.shape[1], n_groups), np.int64)
     sums, part, products = np.empty(len(norms)), np.empty(len(norms)), np.empty(n_slots)
+    occupied = np.empty(level_counts.shape[1], np.int64)
+    widest = 0
+    for i in range(lo, hi):
+        widest = max(widest, n_bins[which[i]])
+    room = np.empty(slot_cells[-1] * widest * n_groups, np.int32)
     for i in range(lo, hi):
         j = which[i]
         first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
-        if given:
-            target_table(
-                rows[first:last], codes[first:last], scores[first:last], width, background,
-                bases[j], groups, weights, group_counts, own, sums,
-            )  # fmt: skip
-            target_part(sums, norms, squares[j], part)
-        else:
-            for a in range(width):
-                own[a, 0] = level_counts[j, a]
-        counts = np.zeros((slot_cells[-1], width * n_groups), np.int32)
+        _own_table(
+            rows[first:last], codes[first:last], scores[first:last], width, background, bases[j],
+            squares[j], level_counts[j], groups, weights, group_counts, norms, given, own, sums,
+            part,
+        )  # fmt: skip
+        counts = room[: slot_cells[-1] * width * n_groups].reshape(-1, width * n_groups)
+        counts[:] = 0
         _walk(
             rows[first:last], codes[first:last], scores[first:last], y, n_groups, heads, nodes,
             numbers, cell_slots, counts, products,
         )  # fmt: skip
-        mine = _sums_of(own, width, n_groups, entropies)
-        occupied = np.empty(width, np.int64)
+        alone, joint = _sums_of(own, width, n_groups, entropies)
         for s in range(n_slots):
-            if not alive[s]:
-                continue
-            cells = counts[slot_cells[s] : slot_cells[s + 1]]
-            margin = classes[slot_cells[s] : slot_cells[s + 1]]
-            _complete(cells, margin, own, n_groups, slot_backgrounds[s], background)
-            theirs = _sums_of(margin, len(margin), n_groups, entropies)
-            pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied)
-            rounding = ROUNDING * (width + 2) * (len(margin) + 2) * (n_groups + 1)
-            shared = pairs + entropies[n] - mine[0] - theirs[0]
-            value = 0.0
-            if shared > rounding:
-                each = exact[j] and slot_exact[s] and abs(mine[0] - theirs[0]) <= rounding
-                if each and pairs >= max(mine[0], theirs[0]) - rounding:
-                    value = 1.0  # each bin of one is a bin of the other
-                else:
-                    value = strength(shared, (width - 1) * (len(margin) - 1), n, per_nat)
-            r = 0.0
-            if squares[j] > 0.0 and slot_squares[s] > 0.0:
-                covariance = products[s] - n * bases[j] * slot_bases[s]
-                r = covariance / np.sqrt(squares[j] * slot_squares[s])
-                r = min(1.0, max(-1.0, r))
-            dependence[i, s] = max(np.sqrt(value), abs(r))
-            if not given:
-                continue
-            knows = triples - pairs - theirs[1] + theirs[0]
-            ahead[i, s] = strength(knows, df, n, per_nat) if knows > rounding else 0.0
-            df = _degrees_given(own, width, n_groups, occupied)
-            knows = triples - pairs - mine[1] + mine[0]
-            behind[i, s] = strength(knows, df, n, per_nat) if knows > rounding else 0.0
-            if n_groups > 1 and squares[j] > 0.0 and slot_squares[s] > 0.0:  # words have no ranks
-                one, other = _partial(part, slot_parts[s], r, n, freedom)
-                ahead[i, s] = max(ahead[i, s], one)
-                behind[i, s] = max(behind[i, s], other)
+            if alive[s]:
+                dependence[i, s], one, other = _evaluate(
+                    counts[slot_cells[s] : slot_cells[s + 1]],
+                    classes[slot_cells[s] : slot_cells[s + 1]], slot_alone[s], slot_joint[s],
+                    slot_backgrounds[s], slot_bases[s], slot_squares[s], slot_exact[s],
+                    slot_parts[s], own, width, alone, joint, background, bases[j], squares[j],
+                    exact[j], part, products[s], n, n_groups, freedom, entropies, per_nat, given,
+                    occupied,
+                )  # fmt: skip
+                if given:
+                    ahead[i, s], behind[i, s] = one, other
 
 
 @jit
+def pair_shapes_with(
+    indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
+    lo, hi, kept_rows, kept_codes, kept_scores, kept_classes, kept_alone, kept_joint,
+    kept_background, kept_base, kept_squares, kept_exact, kept_part, groups, weights, group_counts,
+    norms, entropies, per_nat, dependence, ahead, behind,
+):  # fmt: skip
+    """Compare prepared columns which[lo..hi-1] with one kept column, as `pair_shapes` does."""
+    n, n_groups = len(groups), len(group_counts)
+    freedom = 1 if len(weights) > 0 else n_groups - 1
+    code_of, score_of = np.full(n, -1, np.int32), np.empty(n)
+    for t in range(len(kept_rows)):
+        code_of[kept_rows[t]], score_of[kept_rows[t]] = kept_codes[t], kept_scores[t]
+    own = np.empty((level_counts.shape[1], n_groups), np.int64)
+    sums, part = np.empty(len(norms)), np.empty(len(norms))
+    occupied = np.empty(level_counts.shape[1], np.int64)
+    for i in range(lo, hi):
+        j = which[i]
+        first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
+        _own_table(
+            rows[first:last], codes[first:last], scores[first:last], width, background, bases[j],
+            squares[j], level_counts[j], groups, weights, group_counts, norms, True, own, sums,
+            part,
+        )  # fmt: skip
+        counts = np.zeros((len(kept_classes), width * n_groups), np.int32)
+        product = 0.0
+        for t in range(first, last):
+            row = rows[t]
+            if code_of[row] >= 0:
+                counts[code_of[row], codes[t] * n_groups + groups[row]] += 1
+                product += scores[t] * score_of[row]
+        alone, joint = _sums_of(own, width, n_groups, entropies)
+        dependence[i], ahead[i], behind[i] = _evaluate(
+            counts, kept_classes, kept_alone, kept_joint, kept_background, kept_base, kept_squares,
+            kept_exact, kept_part, own, width, alone, joint, background, bases[j], squares[j],
+            exact[j], part, product, n, n_groups, freedom, entropies, per_nat, True, occupied,
+        )  # fmt: skip
+
+
+@jit
+def _own_table(
+    rows, codes, scores, width, background, base, squares, level_counts, groups, weights,
+    group_counts, norms, given, own, sums, part,
+):  # fmt: skip
+    """Write the counts of a column by bin and class, and its correlations with the target."""
+    if given:
+        target_table(
+            rows, codes, scores, width, background, base, groups, weights, group_counts, own, sums
+        )
+        target_part(sums, norms, squares, part)
+    else:
+        for a in range(width):
+            own[a, 0] = level_counts[a]
+
+
+@inline
+def _evaluate(
+    cells, margin, kept_alone, kept_joint, kept_background, kept_base, kept_squares, kept_exact,
+    kept_part, own, width, alone, joint, background, base, squares, exact, part, product, n,
+    n_groups, freedom, entropies, per_nat, given, occupied,
+):  # fmt: skip
+    """Return the dependence of a column and a kept one, and what each says beyond the other."""
+    _complete(cells, margin, own, n_groups, kept_background, background)
+    pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied, width)
+    rounding = ROUNDING * (width + 2) * (len(margin) + 2) * (n_groups + 1)
+    r = 0.0
+    if squares > 0.0 and kept_squares > 0.0:
+        covariance = product - n * base * kept_base
+        r = covariance / np.sqrt(squares * kept_squares)
+        r = min(1.0, max(-1.0, r))
+    shared = pairs + entropies[n] - alone - kept_alone
+    value = r * r
+    if shared > rounding:
+        each = exact and kept_exact and abs(alone - kept_alone) <= rounding
+        if each and pairs >= max(alone, kept_alone) - rounding:
+            value = 1.0  # each bin of one is a bin of the other
+        else:
+            value = _larger(value, shared, (width - 1) * (len(margin) - 1), n, per_nat)
+    dependence = abs(r) if value == r * r else np.sqrt(value)
+    if not given:
+        return dependence, 0.0, 0.0
+    ahead, behind = 0.0, 0.0
+    if n_groups > 1 and squares > 0.0 and kept_squares > 0.0:  # words have no ranks
+        ahead, behind = _partial(part, kept_part, r, n, freedom)
+    knows = triples - pairs - kept_joint + kept_alone
+    if knows > rounding:
+        ahead = _larger(ahead, knows, df, n, per_nat)
+    knows = triples - pairs - joint + alone
+    if knows > rounding:
+        behind = _larger(behind, knows, _degrees_given(own, width, n_groups, occupied), n, per_nat)
+    return dependence, ahead, behind
+
+
+@inline
+def _larger(share, units, df, n, per_nat):
+    """Return the larger of a share and the `strength` of information."""
+    # 1 - exp(-x) is at most x: most of the time there is no exponential to compute.
+    if 2.0 * (units / per_nat - df / 2.0) / n <= share:
+        return share
+    return max(share, strength(units, df, n, per_nat))
+
+
+@inline
 def _walk(
     rows, codes, scores, y, n_groups, heads, nodes, numbers, cell_slots, counts, products
 ):  # fmt: skip
@@ -109,7 +190,7 @@ def _walk(
             node = nodes[node, NODE_NEXT]
 
 
-@jit
+@inline
 def _complete(cells, margin, own, n_groups, background, own_background):
     """Fill in the rows that one of two columns does not list, or both, from the margins."""
     width = cells.shape[1] // n_groups
@@ -132,6 +213,12 @@ def _complete(cells, margin, own, n_groups, background, own_background):
 
 
 @jit
+def entropy_sums(margin, entropies):
+    """Return the sums of entropies over the bins of a column, and over its bins and classes."""
+    return _sums_of(margin, len(margin), margin.shape[1], entropies)
+
+
+@inline
 def _sums_of(margin, width, n_groups, entropies):
     """Return the sums of entropies over the bins of a column, and over its bins and classes."""
     alone, joint = 0, 0
@@ -144,18 +231,19 @@ def _sums_of(margin, width, n_groups, entropies):
     return alone, joint
 
 
-@jit
-def _joint_sums(cells, margin, n_groups, entropies, occupied):
+@inline
+def _joint_sums(cells, margin, n_groups, entropies, occupied, width):
     """Return the sums of entropies over pairs of bins, and over those and classes.
 
     Also the degrees of freedom of newcomer and class given the kept column: empty rows and columns
     of a stratum do not count. `occupied` is the number of kept bins that meet each own bin.
     """
     pairs, triples, df = 0, 0, 0
-    occupied[:] = 0
+    for a in range(width):
+        occupied[a] = 0
     for cell in range(len(cells)):
         met, classes = 0, 0
-        for a in range(len(occupied)):
+        for a in range(width):
             total = 0
             for c in range(n_groups):
                 count = cells[cell, a * n_groups + c]
@@ -170,7 +258,7 @@ def _joint_sums(cells, margin, n_groups, entropies, occupied):
     return pairs, triples, df
 
 
-@jit
+@inline
 def _degrees_given(own, width, n_groups, occupied):
     """Return the degrees of freedom of kept column and class given the newcomer."""
     df = 0
@@ -200,7 +288,7 @@ def target_part(sums, norms, squares, out):
         out[c] = sums[c] / scale if scale > 0.0 else 0.0
 
 
-@jit
+@inline
 def _partial(part, other_part, r, n, freedom):
     """Return the adjusted shares that the target explains of what each column leaves of the other.
 

@@ -17,7 +17,7 @@ from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.exact_counts import attained, exact_tests
-from tamis.kernels.shape_pairs import pair_shapes, target_part
+from tamis.kernels.shape_pairs import entropy_sums, pair_shapes, pair_shapes_with, target_part
 from tamis.kernels.shapes import (
     MOST_BINS,
     ROWS_A_BIN,
@@ -405,6 +405,7 @@ class ShapePanel(RowListPanel):
 
     slot_types: ClassVar[Mapping[str, Any]] = {
         "background": np.int64, "base": np.float64, "squares": np.float64, "exact": np.bool_,
+        "alone": np.int64, "joint": np.int64,
     }  # fmt: skip
     cell_types: ClassVar[Mapping[str, Any]] = {"counts": np.int64, "slot": np.int64}
     with_numbers: ClassVar[bool] = True
@@ -416,31 +417,44 @@ class ShapePanel(RowListPanel):
         self._form = _form_of(target)
         self._slots["parts"] = np.zeros((0, len(self._form.norms)))
         self._cells["classes"] = np.zeros((0, len(self._form.counts)), np.int64)
-        self._compared: Any = None  # the column of the last `beyond`, and its dependences
+        self._last: Any = None
 
     prepare = staticmethod(shape)
-
-    def between(self, column: Any) -> Floats:
-        """Return the dependence of a prepared column on every kept column, oldest first."""
-        if self._compared is not None and self._compared[0] is column:
-            values: Floats = self._compared[1]
-            return values
-        return super().between(column)
 
     def between_many(self, columns: ShapedColumns, lo: int, hi: int) -> Floats:
         """Return the dependence of prepared columns lo..hi-1 on every kept column."""
         return self._compare(columns, np.arange(lo, hi), given=False)[0]
 
-    def beyond(self, column: Any) -> tuple[Floats, Floats]:
-        """Return what a prepared column and each kept one say beyond each other.
+    def beyond_many(
+        self, columns: ShapedColumns, picks: npt.NDArray[np.intp]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return D, and what prepared columns (rows) and kept ones say beyond each other.
 
-        First c(column given kept), the squared relevance that is left of the column once that kept
-        column is known, then c(kept given column); oldest kept column first. `between` of the same
-        column then costs nothing.
+        First the dependence D, then c(column given kept), the squared relevance that is left of the
+        column once that kept column is known, then c(kept given column); oldest kept column first.
         """
-        values, ahead, behind = self._compare(column.columns, np.array([column.i]), given=True)
-        self._compared = column, values[0]
-        return ahead[0], behind[0]
+        return self._compare(columns, picks, given=True)
+
+    def beyond_last(
+        self, columns: ShapedColumns, picks: npt.NDArray[np.intp]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the same for the column that was kept last."""
+        table, unit = table_of(self.n_rows)
+        out, last, form = np.empty((3, len(picks))), self._last, self._form
+        (first, end), slot, s = self._slot_cells[-2:], len(self._alive) - 1, self._slots
+        kept = (
+            last.rows, last.codes, last.scores, self._cells["classes"][first:end],
+            s["alone"][slot], s["joint"][slot], s["background"][slot], s["base"][slot],
+            s["squares"][slot], s["exact"][slot], s["parts"][slot],
+        )  # fmt: skip
+        over_columns(
+            lambda lo, hi: pair_shapes_with(
+                *columns.form, picks, lo, hi, *kept, *form.arrays, table, unit / math.log(2.0), *out
+            ),
+            np.concatenate([[0], np.cumsum(np.diff(columns.indptr)[picks])]),
+        )
+        self.pairs += len(picks)
+        return out[0], out[1], out[2]
 
     def _compare(
         self, columns: ShapedColumns, which: npt.NDArray[np.intp], *, given: bool
@@ -453,7 +467,7 @@ class ShapePanel(RowListPanel):
         kept = (
             self._heads, self._nodes, self._numbers, self._alive, self._slot_cells, c["slot"],
             c["counts"], c["classes"], s["background"], s["base"], s["squares"], s["exact"],
-            s["parts"],
+            s["alone"], s["joint"], s["parts"],
         )  # fmt: skip
         over_columns(
             lambda lo, hi: pair_shapes(
@@ -479,32 +493,27 @@ class ShapePanel(RowListPanel):
         share = 1.0 if n < 4 else 1.0 - float(_least_rest(self.measure.alpha / 2, n))
         return np.full(len(self), math.sqrt(share))
 
-    def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Drop the kept columns at these positions (0 is the oldest)."""
-        self._compared = None
-        super().drop(positions)
-
     def add(self, column: Any) -> None:
         """Keep a prepared column."""
-        self._compared = None
+        self._last = column
         n_bins, form = int(column.n_bins), self._form
         classes, sums = np.empty((n_bins, len(form.counts)), np.int64), np.empty(len(form.norms))
         target_table(
             column.rows, column.codes, column.scores, n_bins, column.backgrounds, column.bases,
             form.groups, form.weights, form.counts, classes, sums,
         )  # fmt: skip
-        part = np.empty((1, len(sums)))
-        target_part(sums, form.norms, column.squares, part[0])
-        cells, slots = self._cells, self._slots
-        cells["counts"] = np.append(cells["counts"], column.level_counts[:n_bins])
-        cells["slot"] = np.append(cells["slot"], np.full(n_bins, len(self._alive)))
-        cells["classes"] = np.concatenate([cells["classes"], classes])
-        slots["parts"] = np.concatenate([slots["parts"], part])
+        alone, joint = entropy_sums(classes, table_of(self.n_rows)[0])
+        part = np.empty(len(sums))
+        target_part(sums, form.norms, column.squares, part)
+        first, slot = self._slot_cells[-1], len(self._alive)
         of_slot = {
             "background": column.backgrounds, "base": column.bases, "squares": column.squares,
-            "exact": column.exact,
+            "exact": column.exact, "alone": alone, "joint": joint, "parts": part,
         }  # fmt: skip
         self._hang(column.rows, column.codes, column.scores, n_bins, of_slot)
+        self._put(self._cells, "counts", first, column.level_counts[:n_bins], n_bins)
+        self._put(self._cells, "slot", first, slot, n_bins)
+        self._put(self._cells, "classes", first, classes, n_bins)
 
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""

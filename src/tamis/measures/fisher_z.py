@@ -296,9 +296,10 @@ class CorrelationPanel(RowListPanel):
         return out
 
     def _lists(self) -> tuple[Any, ...]:
+        n = len(self._alive)
         return (
-            self._heads, self._nodes, self._numbers, self._slots["mean"], self._slots["squares"],
-            self._alive,
+            self._heads, self._nodes, self._numbers, self._slots["mean"][:n],
+            self._slots["squares"][:n], self._alive,
         )  # fmt: skip
 
     def cutoffs(self, column: Any) -> Floats:

@@ -164,6 +164,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
 
     def add(self, column: Any) -> None:
         """Keep a coded column."""
+        first, slot = self._slot_cells[-1], len(self._alive)
         super().add(column)
         table, unit = table_of(self.n_rows)
         k, levels = len(self._class_counts), len(column.level_counts)
@@ -178,9 +179,9 @@ class InformationInteractions(InformationPanel, InteractionPanel):
             units = unit * self.n_rows
             strength = self.measure.pair_values(information, column.entropies, of_class, units)
             shift = float(information / units - strength)
-        self._cells["classes"] = np.concatenate([self._cells["classes"], by_class[1:]])
-        self._slots["rest"] = np.append(self._slots["rest"], rest)
-        self._slots["shift"] = np.append(self._slots["shift"], shift)
+        self._put(self._cells, "classes", first, by_class[1:], levels - 1)
+        self._put(self._slots, "rest", slot, rest, 1)
+        self._put(self._slots, "shift", slot, shift, 1)
 
 
 class CorrelationInteractions(CorrelationPanel, InteractionPanel):
@@ -217,4 +218,4 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         super().add(column)
         share = np.empty((1, self._basis.shape[1]))
         target_products(column.rows, column.values, column.squares, self._basis, share[0])
-        self._slots["shares"] = np.concatenate([self._slots["shares"], share])
+        self._put(self._slots, "shares", len(self._alive) - 1, share, 1)

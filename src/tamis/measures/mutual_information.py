@@ -257,8 +257,9 @@ class InformationPanel(RowListPanel):
         """Keep a coded column."""
         counts = column.level_counts
         of_slot = {"entropy": column.entropies, "n_levels": np.count_nonzero(counts)}
-        self._hang(column.rows, column.codes - 1, np.empty(0), len(counts) - 1, of_slot)
-        self._cells["counts"] = np.append(self._cells["counts"], counts[1:])
+        first, n_cells = self._slot_cells[-1], len(counts) - 1
+        self._hang(column.rows, column.codes - 1, np.empty(0), n_cells, of_slot)
+        self._put(self._cells, "counts", first, counts[1:], n_cells)
 
 
 def count_relevance(

@@ -119,8 +119,8 @@ class RowListPanel(Panel):
 
     A slot is a kept column; `_alive` marks whether it is still kept. A slot has one or more cells,
     which its entries belong to: ``_slot_cells[s]:_slot_cells[s + 1]`` are those of slot s. `_slots`
-    and `_cells` hold what subclasses store about each of them, by name. Slots of dropped columns
-    are removed when they outnumber the live ones.
+    and `_cells` hold what subclasses store about each of them, by name, with room at the end.
+    Slots of dropped columns are removed when they outnumber the live ones.
     """
 
     #: The types of what is stored about each slot and each cell.
@@ -175,7 +175,18 @@ class RowListPanel(Panel):
         self._alive = np.append(self._alive, True)
         self._slot_cells = np.append(self._slot_cells, first + n_cells)
         for name, value in of_slot.items():
-            self._slots[name] = np.append(self._slots[name], value)
+            self._put(self._slots, name, len(self._alive) - 1, value, 1)
+
+    def _put(
+        self, store: dict[str, npt.NDArray[Any]], name: str, at: int, values: Any, n: int
+    ) -> None:
+        """Store `n` values about slots or cells from `at` on; arrays have room at the end."""
+        array = store[name]
+        if at + n > len(array):
+            larger = np.zeros((max(16, 2 * (at + n)), *array.shape[1:]), array.dtype)
+            larger[: len(array)] = array
+            array = store[name] = larger
+        array[at : at + n] = values
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
@@ -194,6 +205,7 @@ class RowListPanel(Panel):
         )
         self._slot_cells = np.concatenate([[0], np.cumsum(widths[self._live])])
         self._slots = {name: array[self._live] for name, array in self._slots.items()}
-        self._cells = {name: array[cell_lives] for name, array in self._cells.items()}
+        cells = np.flatnonzero(cell_lives)
+        self._cells = {name: array[cells] for name, array in self._cells.items()}
         self._alive = np.ones(len(self._live), dtype=np.bool_)
         self._live = np.arange(len(self._live))

@@ -11,7 +11,7 @@ from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.measured import Arrival, Kept
 from tamis.methods.shadow_worlds import World
-from tamis.methods.worth_pool import Pool
+from tamis.methods.worth_pool import Pool, Tables
 
 
 class PoolWorld(World):
@@ -108,8 +108,8 @@ class PoolWorld(World):
         self.given_decoys = np.ascontiguousarray(given.T)
 
     def _enter(self, decoy: Arrival, mine: Floats, theirs: Floats) -> None:
-        self.pool.enter(decoy, mine, theirs)
-        self.pool.panel.add(decoy.column)
+        pairs = np.array([np.zeros(len(mine)), mine, theirs])
+        self.pool.enter(decoy, self.pool.by_slot(pairs))
 
     def _leave(self, positions: Ints) -> None:
         self.pool.leave(positions)
@@ -120,11 +120,12 @@ class PoolWorld(World):
         """Return the real features and the decoys as one pool that can be weighed."""
         n, pool = len(real), self.pool
         left = np.empty((n + len(pool), n + len(pool)))
-        left[:n, :n], left[n:, n:] = real.left[:n, :n], pool.left[: len(pool), : len(pool)]
+        left[:n, :n], left[n:, n:] = real.left, pool.left
         left[n:, :n], left[:n, n:] = self.decoys_given, self.given_decoys
+        relevance = np.concatenate([real.relevance, pool.relevance])
+        keys, every = np.concatenate([real.keys, pool.keys]), np.arange(len(left))
         return Pool(
-            real.panel, real.measure, np.arange(len(left)),
-            np.concatenate([real.relevance, pool.relevance]), real.required,
-            n_features=real.n_features, capacity=real.capacity, left=left,
-            keys=np.concatenate([real.keys, pool.keys]),
+            real.panel, real.measure, every, relevance, real.required, n_features=real.n_features,
+            capacity=real.capacity, keys=keys, slots=every,
+            tables=Tables.of_pairs(left, relevance, keys),
         )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.worth import is_worth_least, leave_in_turn, sums_and_limits
+from tamis.kernels.worth import drop_newcomers, enter, leave, leave_in_turn
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
 
@@ -47,7 +47,7 @@ def content_key(column: Any) -> int:
     for name in ("rows", "codes", "scores"):
         values = getattr(column, name, None)
         if values is not None:
-            key = zlib.crc32(np.ascontiguousarray(values).tobytes(), key)
+            key = zlib.crc32(memoryview(np.ascontiguousarray(values)), key)
     return key
 
 
@@ -59,93 +59,202 @@ class Pool(Kept):
     ----------
     n_features, capacity : int
         How many are kept, and how many the pool holds.
-    left : ndarray
-        ``left[i, j]`` is what feature i says about the target once j is known, ``left[i, i]`` what
-        it says alone; there is room for more.
     is_kept : ndarray of bool
         Whether each feature is kept; the others wait in reserve.
     keys : ndarray of int
         Decide between equally relevant features, so that the order of arrival does not.
+    slots : ndarray of int
+        Where each feature is in the tables. They are described in `tamis.kernels.worth`.
     """
 
     _: KW_ONLY
     n_features: int
     capacity: int
-    left: Floats = field(default_factory=lambda: np.zeros((16, 16)))
     is_kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: The parts of worth in the present pool; None since it changed.
-    _parts: tuple[Floats, Floats] | None = None
+    slots: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    tables: Tables = field(default_factory=lambda: Tables.of(16))
 
-    def beyond(self, arrival: Arrival) -> tuple[Floats, Floats, Floats]:
+    @property
+    def room(self) -> int:
+        """Number of slots."""
+        return len(self.tables.sums)
+
+    @property
+    def left(self) -> Floats:
+        """What each feature (row) says about the target once another is known, oldest first."""
+        table: Floats = self.tables.left[np.ix_(self.slots, self.slots)]
+        return table
+
+    def beyond(self, arrival: Arrival) -> Floats:
         """Return D(F,Y), c(F given Y) and c(Y given F) of a newcomer F with every feature Y."""
         panel: Any = self.panel
-        mine, theirs = panel.beyond(arrival.column)
-        return panel.between(arrival.column), mine, theirs
+        found = panel.beyond_many(arrival.column.columns, np.array([arrival.column.i]))
+        pairs = np.array([values[0] for values in found])
+        pairs[1:] = rounded_worths(pairs[1:])
+        return pairs
 
-    def enter(self, arrival: Arrival, mine: Floats, theirs: Floats) -> None:
-        """Add a newcomer to the table; the panel does not know it yet."""
-        n, self._parts = len(self), None
-        if n == len(self.left):
-            bigger = np.zeros((2 * n, 2 * n))
-            bigger[:n, :n] = self.left
-            self.left = bigger
-        self.left[n, :n], self.left[:n, n], self.left[n, n] = mine, theirs, arrival.relevance**2
-        self.features = np.append(self.features, arrival.feature)
-        self.relevance = np.append(self.relevance, arrival.relevance)
-        self.is_kept = np.append(self.is_kept, False)
-        self.keys = np.append(self.keys, content_key(arrival.column))
-
-    def least(
-        self, arrival: Arrival, mine: Floats, theirs: Floats
-    ) -> tuple[float, float, int] | None:
-        """Return what a newcomer is worth, its limit and who sets it, if it would leave at once.
-
-        None if it would not. This says sooner what `weigh` would say with it in the pool.
-        """
-        if self._parts is None:
-            n = len(self)
-            sums, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
-            sums_and_limits(self.left, self._rank(), n, sums, limit, limited_by)
-            self._parts = sums, limit
-        leaves, worth, limit, by = is_worth_least(
-            mine, theirs, arrival.relevance, self.stronger(arrival), self.required, *self._parts,
-            self.measure.resolution,
-        )  # fmt: skip
-        return (worth, limit, by) if leaves else None
-
-    def leave(self, positions: npt.NDArray[np.intp]) -> None:
-        """Remove features."""
-        n, rest = len(self), np.delete(np.arange(len(self)), positions)
-        self._parts = None
-        self.panel.drop(positions)
-        self.left[: len(rest), : len(rest)] = self.left[:n, :n][np.ix_(rest, rest)]
-        self.features, self.relevance = self.features[rest], self.relevance[rest]
-        self.is_kept, self.keys = self.is_kept[rest], self.keys[rest]
+    def by_slot(self, pairs: Floats) -> Floats:
+        """Return numbers about pairs with every feature by slot, as `enter` takes them."""
+        spread = np.zeros((3, self.room))
+        spread[:, self.slots] = pairs
+        return spread
 
     def stronger(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
-        """Return which features are more relevant than a newcomer, by `_rank`."""
-        theirs, mine = np.round(self.relevance, DIGITS), round(arrival.relevance, DIGITS)
+        """Return which features are more relevant than a newcomer; contents decide between ties."""
+        theirs, mine = self.tables.rounded[self.slots], np.round(arrival.relevance, DIGITS)
         first = self.keys <= content_key(arrival.column)
         result: npt.NDArray[np.bool_] = (theirs > mine) | ((theirs == mine) & first)
         return result
 
-    def _rank(self) -> Ints:
-        """Return the position of each feature by relevance, then by contents, then by age."""
-        rank = np.empty(len(self), np.int64)
-        rank[np.lexsort((self.keys, -np.round(self.relevance, DIGITS)))] = np.arange(len(self))
-        return rank
+    def enter(self, arrival: Arrival, pairs: Floats) -> None:
+        """Take a newcomer in; `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot."""
+        if len(self) == self.room:
+            self.tables = self.tables.grown()
+            pairs = np.pad(pairs, ((0, 0), (0, self.room - pairs.shape[1])))
+        t, key = self.tables, content_key(arrival.column)
+        rounded = float(np.round(arrival.relevance, DIGITS))
+        new = enter(
+            t.left, t.given, t.sums, t.limit, t.limited_by, t.relevance, t.rounded, t.keys, t.rank,
+            self.slots, pairs[1], pairs[2], arrival.relevance, rounded, key,
+        )  # fmt: skip
+        self.features = np.append(self.features, arrival.feature)
+        self.relevance = np.append(self.relevance, arrival.relevance)
+        self.is_kept = np.append(self.is_kept, False)
+        self.keys = np.append(self.keys, key)
+        self.slots = np.append(self.slots, new)
+        self.panel.add(arrival.column)
+
+    def leave(self, positions: npt.NDArray[np.intp]) -> None:
+        """Remove features."""
+        gone, t = self.slots[positions], self.tables
+        for slot in gone.tolist():
+            self.slots = self.slots[self.slots != slot]
+            leave(t.left, t.given, t.sums, t.limit, t.limited_by, t.rank, self.slots, slot)
+        rest = np.delete(np.arange(len(self)), positions)
+        self.panel.drop(positions)
+        self.features, self.relevance = self.features[rest], self.relevance[rest]
+        self.is_kept, self.keys = self.is_kept[rest], self.keys[rest]
 
     def weigh(self, down_to: int) -> Weighed:
         """Let the feature that is worth least leave, again and again, until `down_to` are left."""
-        n = len(self)
+        n, t = len(self), self.tables
         stay = min(n, max(down_to, self.required))
-        rank, order = self._rank(), np.empty(n, np.int64)
-        worth, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
+        order, limited_by = np.empty(n, np.int64), np.empty(n, np.int64)
+        worth, limit = np.empty(n), np.empty(n)
         leave_in_turn(
-            self.left, rank, n, self.required, stay, self.measure.resolution, order, worth, limit,
-            limited_by,
+            t.left, t.given, t.sums, t.limit, t.limited_by, t.rank, self.slots, self.required,
+            stay, self.measure.resolution, order, worth, limit, limited_by,
         )  # fmt: skip
         is_left = np.zeros(n, np.bool_)
         is_left[order[n - stay :]] = True
         return Weighed(order, is_left, worth, limit, limited_by)
+
+
+@dataclass(eq=False)
+class Tables:
+    """What a pool knows about its features and their pairs, by slot: see `tamis.kernels.worth`."""
+
+    left: Floats
+    given: Floats
+    sums: Floats
+    limit: Floats
+    limited_by: Ints
+    rank: Ints
+    relevance: Floats
+    rounded: Floats
+    keys: Ints
+
+    @classmethod
+    def of(cls, room: int) -> Tables:
+        """Return tables of so many slots."""
+        floats = {name: np.zeros(room) for name in ("sums", "limit", "relevance", "rounded")}
+        ints = {name: np.zeros(room, np.int64) for name in ("limited_by", "rank", "keys")}
+        return cls(np.zeros((room, room)), np.zeros((room, room)), **floats, **ints)
+
+    @classmethod
+    def of_pairs(cls, left: Floats, relevance: Floats, keys: Ints) -> Tables:
+        """Return the tables of features whose pairs are all known."""
+        n, rounded = len(left), np.round(relevance, DIGITS)
+        rank = np.empty(n, np.int64)
+        rank[np.lexsort((keys, -rounded))] = np.arange(n)
+        others = np.where(rank[np.newaxis] < rank[:, np.newaxis], left, np.inf)
+        by, least, alone = others.argmin(axis=1), others.min(axis=1), np.diag(left)
+        return cls(
+            left, np.ascontiguousarray(left.T), sums=left.sum(axis=1),
+            limit=np.minimum(alone, least), limited_by=np.where(least < alone, by, -1),
+            rank=rank, relevance=relevance, rounded=rounded, keys=keys,
+        )  # fmt: skip
+
+    def grown(self) -> Tables:
+        """Return tables with twice the room."""
+        room = len(self.sums)
+        larger = Tables.of(2 * room)
+        for name, array in vars(self).items():
+            getattr(larger, name)[(slice(room),) * array.ndim] = array
+        return larger
+
+
+def rounded_worths(values: Any) -> Any:
+    """Round as `rounded_worth` does."""
+    return np.rint(values * 2.0**40) / 2.0**40
+
+
+class Newcomers:
+    """Relevant columns in order of arrival, compared with a pool that changes meanwhile.
+
+    Each pair is compared once: with the features of the pool at the beginning, then with those
+    that enter it. Newcomers that change nothing are dropped many at a time.
+
+    Attributes
+    ----------
+    pairs : ndarray
+        D(F,Y), c(F given Y) and c(Y given F) of newcomers F (rows) with features Y, by slot.
+    reasons, values, levels, causes : ndarray
+        Why each was dropped (a constant of `tamis.kernels.worth`), the numbers to tell, and the
+        slot of the feature that decided, -1 if none.
+    """
+
+    def __init__(self, pool: Pool, columns: Any, first: int, relevance: Floats) -> None:
+        n = len(relevance)
+        self.pool, self.columns, self.first, self.relevance = pool, columns, first, relevance
+        self.pairs = np.zeros((3, n, pool.room))
+        if len(pool):
+            panel: Any = pool.panel
+            self._fill(slice(None), pool.slots, panel.beyond_many(columns, first + np.arange(n)))
+        self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
+        # Keys decide between equals only.
+        known = np.concatenate([pool.tables.rounded[pool.slots], self.rounded])
+        _, which, counts = np.unique(known, return_inverse=True, return_counts=True)
+        for i in np.flatnonzero(counts[which[len(pool) :]] > 1).tolist():
+            self.keys[i] = content_key(columns[first + i])
+        self.reasons, self.causes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.values, self.levels = np.zeros(n), np.zeros(n)
+
+    def drop(self, start: int, exponent: float, copies_from: float) -> int:
+        """Drop newcomers from `start` on; return the first that changes the pool, or their end."""
+        pool, t, n = self.pool, self.pool.tables, len(self.relevance)
+        resolution = pool.measure.resolution
+        end: int = drop_newcomers(
+            start, n, *self.pairs, self.relevance, self.rounded, self.keys, pool.slots,
+            t.relevance, t.rounded, t.keys, t.sums, t.limit, len(pool) == pool.capacity,
+            pool.required, exponent, copies_from - resolution, resolution, self.reasons,
+            self.values, self.levels, self.causes,
+        )  # fmt: skip
+        return end
+
+    def meet_entrant(self, start: int) -> None:
+        """Compare newcomers from `start` on with the feature that entered last."""
+        pool, rest = self.pool, np.arange(start, len(self.relevance))
+        more = pool.room - self.pairs.shape[2]
+        if more:
+            self.pairs = np.pad(self.pairs, ((0, 0), (0, 0), (0, more)))
+        if len(rest):
+            panel: Any = pool.panel
+            found = panel.beyond_last(self.columns, self.first + rest)
+            self._fill(rest, pool.slots[-1], found)
+
+    def _fill(self, rows: Any, slots: Any, found: tuple[Floats, Floats, Floats]) -> None:
+        """Store what the panel found."""
+        for i, values in enumerate(found):
+            self.pairs[i][rows, slots] = values if i == 0 else rounded_worths(values)

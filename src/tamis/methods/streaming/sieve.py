@@ -20,10 +20,13 @@ from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
 from tamis.methods.pool_world import PoolWorld
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
-from tamis.methods.worth_pool import Pool, Weighed
+from tamis.methods.worth_pool import Newcomers, Pool, Weighed
 
 #: Two features that depend on each other at least this strongly are copies.
 COPY = 0.98
+
+#: The reasons of drops that change nothing, by the constants of `tamis.kernels.worth`.
+DROPPED = ("copy", "explained", "least")
 
 #: The pool holds at least this many features, or twice as many as are kept.
 LEAST_POOL = 200
@@ -108,7 +111,7 @@ class SieveRule(MeasuredRule):
     def kept(self, measure: Measure, target: Target) -> Pool:
         """Return an empty pool, or refuse a measure that says nothing about three columns."""
         panel = measure.panel(target)
-        if not hasattr(panel, "beyond"):
+        if not hasattr(panel, "beyond_many"):
             raise ParameterError(
                 f"Sieve asks what a feature says once another is known, and {measure!r} does not "
                 "tell; use measure='any_shape', or a method that needs pairs only, such as saola"
@@ -174,7 +177,6 @@ class SieveRule(MeasuredRule):
                 float(others[i]), float(dependence[i]), float(passed[i]), (arrival.feature,),
             )
             for i in np.flatnonzero(pairs).tolist()
-            if i >= pool.required
         ]  # fmt: skip
 
     def reasons(self) -> dict[str, Reason]:
@@ -224,25 +226,55 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        for i in range(first, last):
-            arrival = scored.arrival(i)
-            if self._shadows is not None:
-                self._shadows.catch_up(arrival.feature, self._kept)
-            if arrival.feature < self.required:
-                self._keep_required(arrival)
-            else:
-                self._meet(arrival)
-            if self._shadows is not None:
-                self._shadows.changed(self._kept, arrival)
+        for lo in range(first, last, self.look_ahead):
+            hi = min(lo + self.look_ahead, last)
+            pool, relevance = self._kept, scored.strengths[lo:hi]
+            newcomers, at = Newcomers(pool, scored.columns, lo, relevance), 0
+            while at < hi - lo:
+                arrival = scored.arrival(lo + at)
+                takes = self._keep_required
+                if arrival.feature >= self.required:
+                    end = newcomers.drop(at, self.rule.exponent, COPY)
+                    self._log_drops(newcomers, scored.features[lo:hi], at, end)
+                    if end == hi - lo:
+                        break
+                    takes, at, arrival = self._meet, end, scored.arrival(lo + end)
+                if self._shadows is not None:
+                    self._shadows.catch_up(arrival.feature, pool)
+                takes(arrival, newcomers.pairs[:, at])
+                if self._shadows is not None:
+                    self._shadows.changed(pool, arrival)
+                at += 1
+                if len(pool) and pool.features[-1] == arrival.feature:
+                    newcomers.meet_entrant(at)
+                if self.on_settled is not None:
+                    self.on_settled(arrival.feature + 1)
             if self.on_settled is not None:
-                self.on_settled(int(scored.features[i]) + 1)
+                self.on_settled(int(scored.features[hi - 1]) + 1)
 
-    def _keep_required(self, arrival: Arrival) -> None:
+    def _log_drops(
+        self, newcomers: Newcomers, features: npt.NDArray[np.int64], first: int, end: int
+    ) -> None:
+        """Log newcomers first..end-1 as dropped, one run of equal reasons at a time."""
+        if first == end:
+            return
+        owner = np.full(self._kept.room + 1, -1)  # slot -1 is the last one
+        owner[self._kept.slots] = self._kept.features
+        because = owner[newcomers.causes[first:end]]
+        kinds = 2 * newcomers.reasons[first:end] + (because < 0)
+        for run in np.split(np.arange(end - first), np.flatnonzero(np.diff(kinds)) + 1):
+            alone, which = because[run[0]] < 0, first + run
+            reason = DROPPED[newcomers.reasons[which[0]]] + (" alone" if alone else "")
+            self.log_.append_many(
+                reason, features[which], newcomers.relevance[which], newcomers.values[which],
+                np.full(len(which), np.nan) if alone else newcomers.levels[which],
+                None if alone else because[run],
+            )  # fmt: skip
+
+    def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:  # type: ignore[override]
         """Keep a feature that must stay; it never leaves the pool."""
         pool = self._kept
-        _, mine, theirs = pool.beyond(arrival)
-        pool.enter(arrival, mine, theirs)
-        pool.panel.add(arrival.column)
+        pool.enter(arrival, pairs)
         pool.required += 1
         pool.is_kept[-1] = True
         pool.n_features = max(pool.n_features, pool.required)
@@ -251,37 +283,23 @@ class SieveStream(MeasuredStream):
             Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
         )
 
-    def _meet(self, arrival: Arrival) -> None:
-        """Apply the rules to one relevant column, and log everything that changes."""
+    def _meet(self, arrival: Arrival, pairs: Floats) -> None:
+        """Take in a column that changes the pool, and log everything that changes."""
         pool = self._kept
-        dependence, mine, theirs = pool.beyond(arrival)
-        dropped, evicts = self.rule.redundant(arrival, pool, dependence)
-        if dropped is not None:
+        dropped, evicts = self.rule.redundant(arrival, pool, pairs[0, pool.slots])
+        if dropped is not None:  # only if two ways to round a power differ
             self.log_.append(dropped)
             return
         if evicts:
-            gone = np.searchsorted(pool.features, [e.feature for e in evicts])
-            mine, theirs = np.delete(mine, gone), np.delete(theirs, gone)
-            pool.leave(gone)
-        if len(pool) == pool.capacity and (found := pool.least(arrival, mine, theirs)) is not None:
-            worth, limit, by = found
-            reason, level = "least alone", np.nan
-            cause: tuple[int, ...] = ()
-            if by >= 0:
-                reason, level, cause = "least", limit, (int(pool.features[by]),)
-            self.log_.append(
-                Decision(arrival.feature, reason, arrival.relevance, worth, level, cause)
-            )
-            return
-        pool.enter(arrival, mine, theirs)
+            pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
+        pool.enter(arrival, pairs)
         new, overfull = len(pool) - 1, len(pool) > pool.capacity
         weighed = pool.weigh(pool.n_features)
-        pool.panel.add(arrival.column)
         is_kept = weighed.is_left
         first_out = weighed.order[0] if overfull else -1
         for i in np.flatnonzero(pool.is_kept & ~is_kept).tolist():
             evicts.append(self._told("pushed out" if i == first_out else "displaced", i, weighed))
-        if overfull and not pool.is_kept[first_out]:
+        if overfull and first_out != new and not pool.is_kept[first_out]:
             evicts.append(self._told("least", first_out, weighed))
         decision = self._told("kept" if is_kept[new] else "reserve", new, weighed)
         if is_kept[new]:
@@ -346,11 +364,11 @@ class SieveStream(MeasuredStream):
         pool = self._kept
         ready = pool.panel.prepare(columns, np.arange(columns.width))
         pairs = zip(state["features"].tolist(), state["each"]["relevance"].tolist(), strict=True)
+        newcomers = Newcomers(pool, ready, 0, state["each"]["relevance"])
         for i, (feature, relevance) in enumerate(pairs):
             arrival = Arrival(feature, relevance, np.nan, ready[i])
-            _, mine, theirs = pool.beyond(arrival)
-            pool.enter(arrival, mine, theirs)
-            pool.panel.add(arrival.column)
+            pool.enter(arrival, newcomers.pairs[:, i])
+            newcomers.meet_entrant(i + 1)
         pool.required = int(np.count_nonzero(state["features"] < self.required))
         pool.n_features = max(pool.n_features, pool.required)
         pool.capacity = max(pool.capacity, 2 * pool.n_features)
