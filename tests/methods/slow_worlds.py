@@ -98,10 +98,8 @@ def sieve_world(make, measure, X, y, world, *, copy=0.98):
     ready = panel.prepare(every, np.arange(2 * width))
     for column in ready:
         panel.add(column)
-    dependence = np.array([panel.between(column) for column in ready])
-    given = np.array(
-        [panel.beyond(column)[0] for column in ready]
-    )  # given[i, j]: i once j is known
+    # given[i, j]: i once j is known
+    dependence, given, _ = panel.beyond_many(ready, np.arange(2 * width))
     relevance = np.asarray(measure.relevance(np.column_stack([X, fakes]), y))
     dependent = measure.relevance(fakes, y).dependent
     for j in range(width):

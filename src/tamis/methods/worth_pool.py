@@ -47,7 +47,7 @@ def content_key(column: Any) -> int:
     for name in ("rows", "codes", "scores"):
         values = getattr(column, name, None)
         if values is not None:
-            key = zlib.crc32(memoryview(np.ascontiguousarray(values)), key)
+            key = zlib.crc32(np.ascontiguousarray(values).data, key)
     return key
 
 
@@ -168,9 +168,7 @@ class Tables:
     @classmethod
     def of(cls, room: int) -> Tables:
         """Return tables of so many slots."""
-        floats = {name: np.zeros(room) for name in ("sums", "limit", "relevance", "rounded")}
-        ints = {name: np.zeros(room, np.int64) for name in ("limited_by", "rank", "keys")}
-        return cls(np.zeros((room, room)), np.zeros((room, room)), **floats, **ints)
+        return cls.of_pairs(np.zeros((room, room)), np.zeros(room), np.zeros(room, np.int64))
 
     @classmethod
     def of_pairs(cls, left: Floats, relevance: Floats, keys: Ints) -> Tables:
