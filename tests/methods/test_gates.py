@@ -19,7 +19,7 @@ from scipy.stats import false_discovery_control
 from tests.methods import slow_gates
 
 from tamis.core.errors import SourceError
-from tamis.kernels import gates as kernels
+from tamis.kernels import gate_levels as kernels
 from tamis.methods.gates import GATES, Gate, shares_left
 
 STREAMING = [name for name, gate in GATES.items() if not gate.waits]

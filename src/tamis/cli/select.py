@@ -63,6 +63,17 @@ def _method_name(value: str) -> str:
 )  # fmt: skip
 @click.option("--alpha", type=float, help="Significance level of the measure's test.")
 @click.option(
+    "--fdr", type=float, metavar="RATE",
+    help="Instead of --alpha: the expected share of false ones among the columns that pass is at "
+    "most this, e.g. 0.1.",
+)  # fmt: skip
+@click.option(
+    "--gate", metavar="NAME",
+    help="How --fdr is kept: lord++ (default for methods that decide as columns arrive), lond, "
+    "lond-any, spending, batch-bh, bh (default for the others) or by. lond-any and by hold "
+    "whatever the dependence between columns.",
+)  # fmt: skip
+@click.option(
     "--threshold", type=float,
     help="Instead of a test: scores above this are relevant (the papers use 0).",
 )  # fmt: skip
@@ -164,6 +175,7 @@ def command(**given: Any) -> None:
       tamis select news20.svm --out run/
       tamis select patients.csv --target died --ignore name --out run/
       tamis select genes.npz --out run/ --method saola --measure fisher_z --alpha 0.001
+      tamis select genes.npz --out run/ --fdr 0.1
       tamis select data.svm.gz --out run/ --method saola:bound=max --threshold 0
       tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
       tamis select genes.cols --out run/ --cluster tcp://host:8786
@@ -308,7 +320,7 @@ def _rule_parameters(options: Any) -> dict[str, Any]:
         more.setdefault("threshold", options.threshold)
     if options.measure != "auto":
         more["measure"] = options.measure
-    for name in ("alpha", "order", "shadows"):
+    for name in ("alpha", "fdr", "gate", "order", "shadows"):
         if getattr(options, name) is not None:
             more[name] = getattr(options, name)
     if options.costs is not None:

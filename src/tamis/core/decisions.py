@@ -21,7 +21,7 @@ from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
 from tamis.core.notebook import card, html_table, shares
-from tamis.core.p_levels import is_second, p_of
+from tamis.core.p_levels import is_second, p_of, shown_p, test_of
 from tamis.core.sentences import counted, fill, join, show
 from tamis.core.stand_ins import StandIn, stand_ins
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
@@ -137,6 +137,11 @@ class DecisionLog:
         """
         if not np.isnan(value).all():
             self._values.append(first, len(value), value)
+
+    def replace_levels(self, first: int, level: float) -> None:
+        """Store one level for all features from `first` to the last."""
+        self._levels.truncate(first)
+        self._levels.append(first, len(self) - first, level)
 
     def append_many(
         self,
@@ -345,6 +350,15 @@ class DecisionLog:
         values[where] = events["relevance"][mine]
         return values
 
+    def p_of(self, feature: int) -> float:
+        """Return the p-value of a feature in a log of tests (see `packed_p`); NaN if it has none.
+
+        It is never below the p-value of the test, and above it by at most 2e-6 of it.
+        """
+        if "p_tests" not in self.template_fields:
+            return float("nan")
+        return float(self._values.between(feature, feature + 1)[0])
+
     def decision(self, i: int) -> Decision:
         """Return recorded decision number i."""
         record = self._events.view[i]
@@ -399,9 +413,22 @@ class DecisionLog:
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
         if tests:
             fields["test_used"] = tests[is_second(level)]
+        if "p_tests" in texts and (packed := self.p_of(d.feature)) == packed:
+            fields["p_shown"] = shown_p(packed, float(texts["fdr"]))
+            fields["test_used"] = texts["p_tests"].split("|")[test_of(packed)]
         fields["name"] = self.names[d.feature]
         fields["because"] = join([self.names[b] for b in d.because])
-        return fill(sentence, fields, self.template_fields)
+        filled = fill(sentence, fields, self.template_fields)
+        says_so = any(f"{{{key}}}" in sentence for key in ("level_passed", "gate", "p_shown"))
+        if "p_shown" not in fields or says_so or d.reason == "required" or not self._has_event(d):
+            return filled
+        level = float(self._levels.between(d.feature, d.feature + 1)[0])
+        shown, used = fields["p_shown"], fields["test_used"]
+        return f"{filled}; it passed {texts['gate_title']}: {shown} ({used}) is within {level:.3g}"
+
+    def _has_event(self, d: Decision) -> bool:
+        """Return whether a decision is about a feature that passed the tests."""
+        return self.reasons[d.reason].verdict in (Verdict.KEPT, Verdict.REDUNDANT, Verdict.EVICTED)
 
     # --- tables ----------------------------------------------------------------------------
 

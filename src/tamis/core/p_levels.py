@@ -3,6 +3,8 @@
 The log stores a strength and the level it was compared with. A measure that gates by a p-value,
 whose strength is on another scale, uses strength * p / alpha as the level, so the p-value can be
 read off later. The last bit of the level, as a float32, says which of two tests gave the p-value.
+
+A log of a selection with a false discovery rate stores p-values themselves (`packed_p`).
 """
 
 from __future__ import annotations
@@ -56,3 +58,37 @@ def p_of(strength: float, level: float, alpha: float) -> float:
 def is_second(level: Any) -> bool:
     """Return whether the second test gave the p-value that a level stands for."""
     return bool(np.float32(level).view(np.int32) & 1)
+
+
+#: The last bits of a packed p-value say which test gave it: there may be as many as this.
+MOST_TESTS = 16
+
+
+def packed_p(p: Floats, test: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Return p-values as float32, never below p, whose last bits are the number of the test.
+
+    >>> packed = packed_p(np.array([0.25, 1e-9]), np.array([3, 0], np.uint8))
+    >>> [f"{x:.3g}" for x in packed], [test_of(x) for x in packed]
+    (['0.25', '1e-09'], [3, 0])
+    """
+    bits = np.asarray(p, np.float64).astype(np.float32).view(np.int32).astype(np.int64)
+    # Up to the next number with these last bits; rounding to float32 may have gone down by half a
+    # step, so equality is not enough.
+    bits = bits + 1 + (test.astype(np.int64) - bits - 1) % MOST_TESTS
+    return bits.astype(np.int32).view(np.float32)
+
+
+def test_of(packed: Any) -> int:
+    """Return the number of the test that gave a packed p-value."""
+    return int(np.float32(packed).view(np.int32)) % MOST_TESTS
+
+
+def shown_p(packed: float, level: float) -> str:
+    """Return a p-value for a sentence.
+
+    P-values above the false discovery rate `level` are only known to be so.
+
+    >>> shown_p(0.012, 0.1), shown_p(0.12, 0.1)
+    ('p=0.012', 'p>0.1')
+    """
+    return f"p={packed:.3g}" if packed <= level else f"p>{level:g}"

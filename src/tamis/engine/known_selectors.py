@@ -95,6 +95,8 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
         resolve_encoder(encode)  # raises if it is not known
     levels: tuple[str, ...] = ("alpha", "threshold")
     level = {n: params.pop(n) for n in levels if n in params and n not in known}
+    if "fdr" not in known and ("fdr" in params or "gate" in params):
+        raise ParameterError(no_fdr(name))
     for unknown in (n for n in params if n not in known and n != "measure"):
         found = suggestion(unknown, known, "it has")
         raise ParameterError(f"{name} has no parameter {unknown!r}; {found}")
@@ -116,6 +118,26 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
     if isinstance(made, Rule):
         made.check_params()
     return ParsedMethod(name, kind, params, level, encode)
+
+
+def no_fdr(method: str) -> str:
+    """Return why a method cannot control the false discovery rate."""
+    return (
+        f"{method} does not decide by one test for each column, so it cannot control the false "
+        "discovery rate; use a method such as sieve, saola, fast-osfs or fcbf"
+    )
+
+
+def with_fdr(selector: ColumnSelector, fdr: float, gate: str | None) -> ColumnSelector:
+    """Return a new selector with a false discovery rate, or refuse a method without tests."""
+    rule: Any = selector.rule.clone()
+    if "fdr" not in rule.parameter_names:
+        raise ParameterError(no_fdr(selector.method))
+    rule.fdr = fdr
+    if gate is not None:
+        rule.gate = gate
+    found: ColumnSelector = rule.to_selector()
+    return found
 
 
 def refuse_two_levels(params: Mapping[str, Any]) -> None:

@@ -197,9 +197,12 @@ def advance(
                     break
                 tell(columns.end)
                 due = time.monotonic() - committed >= every
-                if commit is not None and due and columns.end != total:
+                if commit is None or not due or columns.end == total:
+                    continue
+                if not selector.is_inside_table:
                     commit(columns.end)
                     committed = time.monotonic()
+        selector.end_table()
         stopper.pass_over_rest()
         if whole:
             selector.finish()

@@ -250,7 +250,19 @@ def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     if "false_keeps" in trust:
         found["luck"] = str(FalseKeeps.of(trust["false_keeps"]))
+    if "gate" in trust:
+        found["gate"] = gate_words(trust["gate"])
     return found
+
+
+def gate_words(gate: Mapping[str, Any]) -> str:
+    """Return where a gate stands, in one sentence."""
+    found = counted(gate["finds"], "find")
+    text = f"{gate['title']} at a false discovery rate of {gate['fdr']:g}: {found} in "
+    text += counted(gate["tests"], "test")
+    if not gate["wealth"]:
+        return text
+    return f"{text}; the next level is at most {gate['level']:.3g}, wealth {gate['wealth']:.3g}"
 
 
 def _because(reason: Any) -> str:

@@ -19,7 +19,7 @@ from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource, encoding_of, prepared, unchanged
 from tamis.engine.groups import grouped, refuse_groups
-from tamis.engine.known_selectors import as_selector
+from tamis.engine.known_selectors import as_selector, with_fdr
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.profiling import naming_all_problems
@@ -57,6 +57,8 @@ def select(
     sample_weight: Any = None,
     row_groups: Any = None,
     groups: Any = None,
+    fdr: float | None = None,
+    gate: str | None = None,
     stop: Any = None,
     keep_state: bool = False,
     width: int | None = None,
@@ -107,6 +109,8 @@ def select(
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
+    fdr, gate : float and str, optional
+        The false discovery rate, and how it is kept, as `fdr` and `gate` of the methods.
     stop : dict or str, optional
         End the selection before the last column, at the first of these: ``{"features": 20}``, so
         many are kept; ``{"idle": 10_000}``, none of the last so many was kept; ``{"accuracy":
@@ -144,6 +148,8 @@ def select(
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     chosen: Any = as_selector(selector)
+    if fdr is not None:
+        chosen = with_fdr(chosen, fdr, gate)
     asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, asked)
     source = open_source(data)

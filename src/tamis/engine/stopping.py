@@ -24,6 +24,7 @@ from tamis.core.params import Number, check, parameters
 from tamis.core.sentences import counted, suggestion
 from tamis.core.target import Target
 from tamis.methods import rule
+from tamis.methods.gates import GATES
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 from tamis.sources.base import ColumnSource
 
@@ -102,6 +103,12 @@ class Stop:
             raise ParameterError(
                 "where a stopping rule ends a selection depends on the order of the columns, so it "
                 "cannot be used with order='free'; leave one of the two out"
+            )
+        gate = getattr(selector.rule, "gate", "")
+        if stop is not None and getattr(selector.rule, "fdr", None) and GATES[gate].waits:
+            raise ParameterError(
+                f"gate={gate!r} decides when it has seen a whole table, so a selection cannot stop "
+                "before; use gate='lord++'"
             )
         if stop is not None and stop.accuracy is not None and not target.is_classes:
             raise ParameterError(

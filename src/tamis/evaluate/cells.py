@@ -293,6 +293,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     for lo, hi in pairwise([0, *sorted({*stops, p})]):
         for block in source.columns(None, lo, hi):
             live.update(live.score(block))
+        live.end_table()
         seen[hi] = live.kept_
     live.finish()
     return [np.sort(seen[stop]) for stop in stops]

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.core.growable import Growable
-from tamis.kernels.gates import (
+from tamis.kernels.gate_levels import (
+    FEW_FINDS,
     LEAF,
     NOTHING,
     ONE_SHARE,
@@ -99,6 +100,19 @@ class Gate(ABC):
         """P-values above this may be replaced by any larger number."""
         return self.alpha
 
+    @property
+    def most(self) -> float:
+        """No level is above this."""
+        return self.alpha
+
+    def record(self) -> dict[str, Any]:
+        """Return where the gate stands, as plain values."""
+        return {
+            "name": self.name, "title": self.title, "fdr": self.alpha, "needs": self.needs,
+            "tests": self.tests, "finds": self.finds,
+            "level": float(self.level), "wealth": float(self.wealth),
+        }  # fmt: skip
+
     def test(
         self, p: npt.ArrayLike, least_p: npt.ArrayLike | None = None, watch: Floats | None = None
     ) -> Met:
@@ -166,7 +180,8 @@ def shares_left(t: npt.ArrayLike, *, power: bool = False) -> Floats:
         x, a = t[far], float(_SUMMED)
         values = np.array([each(float(v)) for v in x])
         left[far] -= _integral(a, power) - _integral(x, power) + (values - each(a)) / 2
-    return np.maximum(left, 0.0)
+    rest: Floats = np.maximum(left, 0.0)
+    return rest
 
 
 def _integral(t: Any, power: bool) -> Any:
@@ -215,6 +230,9 @@ class InvestingGate(Gate):
 
     def _grow(self) -> None:
         """Make a tree with room for twice the present tests, and add all finds to it again."""
+        if self.finds < FEW_FINDS:
+            self._tree, self._starts = np.zeros((0, POINTS)), np.zeros(2, np.int64)
+            return
         leaves = 1
         while leaves * LEAF <= 2 * int(self._numbers[1]) + 2:
             leaves *= 2
@@ -237,7 +255,8 @@ class InvestingGate(Gate):
                 self._starts, met.found, met.level, met.tested,
             )  # fmt: skip
             self._finds.extend(room[len(known) : self.finds])
-            if self._numbers[1] + 2 >= self._starts[1] * LEAF:
+            clock, ends = int(self._numbers[1]), int(self._starts[1]) * LEAF
+            if clock + 2 >= ends if len(self._tree) else self.finds >= FEW_FINDS:
                 self._grow()
 
     @property
@@ -312,7 +331,12 @@ class Saffron(InvestingGate):
     @property
     def screen(self) -> float:
         """P-values above this may be replaced by any larger number."""
-        return max(self.alpha, 0.5)
+        return 0.5
+
+    @property
+    def most(self) -> float:
+        """No level is above this."""
+        return self.low
 
 
 class Addis(InvestingGate):
@@ -336,7 +360,12 @@ class Addis(InvestingGate):
     @property
     def screen(self) -> float:
         """P-values above this may be replaced by any larger number."""
-        return max(self.alpha, 0.5)
+        return 0.5
+
+    @property
+    def most(self) -> float:
+        """No level is above this."""
+        return self.low
 
 
 class SpendingGate(Gate):
@@ -435,13 +464,15 @@ class AlphaSpending(SpendingGate):
 # --- gates for tables ------------------------------------------------------------------------
 
 
-def step_up(p: Floats, alpha: float) -> int:
-    """Return how many of the p-values the step-up procedure of Benjamini and Hochberg finds.
+def step_up(p: Floats, alpha: float, n: int) -> int:
+    """Return how many of n p-values the step-up procedure of Benjamini and Hochberg finds.
 
-    >>> step_up(np.array([0.01, 0.9, 0.02]), 0.05)
+    `p` need only hold those that are at most alpha.
+
+    >>> step_up(np.array([0.01, 0.02]), 0.05, 3)
     2
     """
-    passes = np.sort(p) <= alpha * np.arange(1, len(p) + 1) / len(p)
+    passes = np.sort(p) <= alpha * np.arange(1, len(p) + 1) / n
     return int(len(p) - np.argmax(passes[::-1])) if passes.any() else 0
 
 
@@ -459,14 +490,19 @@ class TableGate(Gate):
         # A column that cannot reach the rate itself is never found: not a test.
         met.tested[:] = least_p <= self.alpha
         some = p[met.tested]
-        met.level[:] = self._threshold(some) if len(some) else self.level
+        met.level[:] = self.decide(some[some <= self.alpha], len(some))
         met.found[:] = met.tested & (p <= met.level)
-        self.tests += len(some)
-        self.finds += int(np.count_nonzero(met.found))
+
+    def decide(self, p: Floats, n: int) -> float:
+        """Return the level of a table of n tests, given those p-values that are at most alpha."""
+        level = self._threshold(p, n) if n else self.level
+        self.tests += n
+        self.finds += int(np.count_nonzero(p <= level))
+        return level
 
     @abstractmethod
-    def _threshold(self, p: Floats) -> float:
-        """Return the level of all p-values of a table; at least that of the smallest one."""
+    def _threshold(self, p: Floats, n: int) -> float:
+        """Return the level of a table; at least that of its smallest p-value."""
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -492,9 +528,9 @@ class BenjaminiHochberg(TableGate):
     needs = "the columns are independent, or depend on each other positively (PRDS)"
     only_once = True
 
-    def _threshold(self, p: Floats) -> float:
-        alpha = self.alpha / self._price(len(p))
-        self.level = alpha * max(1, step_up(p, alpha)) / len(p)
+    def _threshold(self, p: Floats, n: int) -> float:
+        alpha = self.alpha / self._price(n)
+        self.level = alpha * max(1, step_up(p, alpha, n)) / n
         return self.level
 
     def _price(self, n: int) -> float:
@@ -552,16 +588,17 @@ class BatchBH(TableGate):
         """Return the error that is left for a table, `coming` tables after the last."""
         levels, found, most = self._tables.T
         spent = levels * most / np.maximum(most + found.sum() - found, 1)
-        shares = sum(power_share(float(s)) for s in range(1, len(levels) + coming + 1))
+        shares = float(sum(power_share(float(s)) for s in range(1, len(levels) + coming + 1)))
         return max(0.0, self.alpha * shares - float(spent.sum()))
 
-    def _threshold(self, p: Floats) -> float:
-        n, before = len(p), self._tables[:, 1].sum()
-        level = min(self.alpha, self._left(1) * (n + before) / n)
-        found = step_up(p, level)
-        most = step_up(np.append(np.sort(p)[:-1], 0.0), level)
+    def _threshold(self, p: Floats, n: int) -> float:
+        level = min(self.alpha, self._left(1) * (n + self._tables[:, 1].sum()) / n)
+        found = step_up(p, level, n)
+        # The largest p-value of all is one of these only if these are all.
+        others = np.sort(p)[:-1] if len(p) == n else p
+        most = step_up(np.append(others, 0.0), level, n)
         self._tables = np.vstack([self._tables, [level, found, most]])
-        return level * max(1, found) / n
+        return float(level * max(1, found) / n)
 
     @property
     def wealth(self) -> float:

@@ -21,11 +21,13 @@ from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.errors import ParameterError, SourceError, warn
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.names import Names
-from tamis.core.params import Number, param
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
+from tamis.methods.gated import Gating, check_gate
+from tamis.methods.gates import GATES
 from tamis.methods.rule import CONSTANT, Rule, when_irrelevant
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
@@ -130,7 +132,7 @@ class ScoredBlock:
     foresight: Foresight | None = field(default=None, kw_only=True)
     #: Missing values, and columns that have some.
     gaps: tuple[int, int] = field(default=(0, 0), kw_only=True)
-    #: P-values of all columns of the block, if the rule asks for them (`MeasuringRule.p_bound`),
+    #: P-values of all columns of the block, if the rule has a false discovery rate,
     #: the least ones that their counts allow, and positions of the tests in `Measure.tests`.
     p: Floats | None = field(default=None, kw_only=True)
     least_p: Floats | None = field(default=None, kw_only=True)
@@ -172,12 +174,26 @@ class MeasuringRule(Rule):
         `choices_` says why.
     alpha : float, optional
         Significance level of a measure given by name or picked by "auto"; default: its own.
+    fdr : float, optional
+        Instead of one level for all columns: the expected share of false ones among the columns
+        that pass is at most this. See docs/trust.md for what that needs.
+    gate : {"lord++", "lond", "lond-any", "spending", "batch-bh", "bh", "by", "saffron", "addis"}
+        How `fdr` is kept. "lord++" is the default for methods that decide as columns arrive, "bh"
+        for those that see all columns first; "lond-any" and "by" hold whatever the dependence
+        between columns; "batch-bh" decides about each fed table as a whole.
 
     Attributes
     ----------
     measure_ : Measure
         The measure in use.
+    gate_ : Gate or None
+        With `fdr`: the gate, with the numbers of tests and finds, the coming level, and the wealth
+        that is left for coming tests.
     """
+
+    #: Whether it decides as columns arrive, and whether it can control the false discovery rate.
+    is_stream: ClassVar[bool] = False
+    takes_fdr: ClassVar[bool] = True
 
     #: What ``measure="auto"`` picks between.
     discrete_measure: ClassVar[Measure] = DISCRETE
@@ -186,11 +202,14 @@ class MeasuringRule(Rule):
     measure: Measure | str = "auto"
     _: KW_ONLY
     alpha: float | None = param(None, Number(0, 1, open_low=True, open_high=True), None)
+    fdr: float | None = param(None, Number(0, 1, open_low=True, open_high=True), None)
+    gate: str = param("lord++", OneOf(tuple(GATES)))
 
     def check_params(self) -> None:
         """Raise an error for a parameter outside its range or an unknown measure."""
         super().check_params()
         resolve(self.measure, self.alpha)
+        check_gate(self)
 
     def needs_classes(self) -> bool:
         """Return whether the measure, given or picked for numbers, needs classes."""
@@ -204,11 +223,6 @@ class MeasuringRule(Rule):
         Without that gate every column that is not constant meets it.
         """
         return True
-
-    @property
-    def p_bound(self) -> float | None:
-        """The bound up to which the rule needs the p-values of columns; None if it needs none."""
-        return None
 
     def auto_measures(self) -> tuple[Measure, Measure]:
         """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
@@ -248,6 +262,8 @@ class MeasuredRule(MeasuringRule):
         With `shadows`: the number of kept features that are expected to be false, with its
         standard error.
     """
+
+    is_stream: ClassVar[bool] = True
 
     #: The reasons of drops that `foresee` settles.
     foreseen: ClassVar[tuple[str, ...]] = ()
@@ -358,7 +374,7 @@ def _room_for(width: int) -> Strength:
     return room
 
 
-class Measuring(ColumnSelector):
+class Measuring(Gating):
     """Runs a rule with a measure.
 
     Attributes
@@ -381,6 +397,7 @@ class Measuring(ColumnSelector):
 
     def _begin(self) -> None:
         self._relevant, self.gaps = 0, (0, 0)
+        self._begin_gate()
         self._kept = NOTHING
         for stale in ("measure_", "measure_reason"):
             vars(self).pop(stale, None)
@@ -414,11 +431,16 @@ class Measuring(ColumnSelector):
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
         self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
+        if self.gate_ is not None:
+            self.log_.template_fields |= self._gate_fields(self.measure_)
+            self.log_.template_fields.pop("tests", None)
 
     # --- the two halves of taking a block --------------------------------------------------
 
     def score(self, block: ColumnBlock) -> ScoredBlock:
         """Compute all that does not depend on what is kept: a pure function, in any order."""
+        if self.gate_ is not None:
+            return self._score_tested(block, ScoredBlock)
         block = self._ready(block)
         width = block.width
         strength = self.measure_.relevance(block, self._target, out=_room_for(width))
@@ -432,10 +454,6 @@ class Measuring(ColumnSelector):
             survivors = np.union1d(must_stay, survivors)
         if not np.isfinite(level):  # else all share a level that can be reached
             constant[np.isposinf(strength.cutoff)] = UNTESTED
-        p, bound = {}, self.rule.p_bound
-        if bound is not None:
-            tested = self.measure_.tested(block, self._target, bound)
-            p = {"p": tested.p, "least_p": tested.least_p, "test": tested.test}
         return ScoredBlock(
             block.first,
             block.names,
@@ -447,17 +465,15 @@ class Measuring(ColumnSelector):
             strength.cutoff[survivors],
             self._kept.panel.prepare(block, survivors),
             gaps=block.count_gaps() if self.takes_gaps else (0, 0),
-            **p,
             decoys=self._decoys(block),
         )
-
-    def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
-        """Return the decoys of a block that pass the test of each shadow world."""
-        return ()
 
     def update(self, scored: ScoredBlock) -> None:
         """Log a scored block in bulk, then take its survivors; blocks must come in order."""
         self._in_order(scored.first, len(scored.relevance))
+        if self.gate_ is not None:
+            self._through_gate(scored)
+            return
         # The marks of `score` are the codes of the reasons that come first.
         self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
         self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
@@ -492,8 +508,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         "relevant": "_relevant",
         "pairs": "_kept.panel.pairs",
         "gaps": "gaps",
+        "gate": "gate_memory",
     }
-    saved_later: ClassVar[frozenset[str]] = frozenset({"gaps"})
+    saved_later: ClassVar[frozenset[str]] = frozenset({"gaps", "gate"})
 
     #: The shadow worlds; None without any.
     _shadows: Any = None
@@ -514,11 +531,30 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def update(self, scored: ScoredBlock) -> None:
         """Take a scored block, and then its decoys; blocks must come in order."""
-        if self._shadows is not None:
+        if self._shadows is not None and self.gate_ is None:
             self._shadows.expect(scored.decoys)
         super().update(scored)
         if self._shadows is not None:
             self._shadows.catch_up(self.n_features_in_, self._kept)
+
+    def _watched(self, scored: ScoredBlock) -> Floats | None:
+        if self._shadows is None or scored.p is None:
+            return None
+        least = scored.p.copy()
+        for decoys in scored.decoys:
+            np.minimum.at(least, decoys.features - scored.first, decoys.levels)
+        return least
+
+    def _expect_decoys(self, scored: ScoredBlock, level: float | Floats) -> None:
+        if self._shadows is not None:
+            of_width = np.broadcast_to(level, len(scored.relevance))
+            at = [decoys.features - scored.first for decoys in scored.decoys]
+            met = zip(scored.decoys, at, strict=True)
+            self._shadows.expect([decoys.within(of_width[where]) for decoys, where in met])
+
+    def _end_of_block(self, end: int) -> None:
+        if self._shadows is not None:
+            self._shadows.catch_up(end, self._kept)
 
     @property
     def false_keeps_(self) -> FalseKeeps:

@@ -175,6 +175,19 @@ class ColumnSelector:
         self.n_features_in_ += width
         self.log_.append_bulk(np.full(width, np.nan, np.float32), np.nan, reason, names)
 
+    def end_table(self) -> None:
+        """Settle what waits for the end of a table that was fed; there is nothing by default."""
+
+    @property
+    def is_inside_table(self) -> bool:
+        """Whether decisions about columns wait for the end of their table."""
+        return False
+
+    @property
+    def table_features(self) -> npt.NDArray[np.int64]:
+        """Features of an unfinished table whose columns may still be needed."""
+        return np.zeros(0, np.int64)
+
     def finish(self) -> None:
         """Settle what waits for the last column; a stream can still be fed afterwards."""
 
@@ -222,6 +235,7 @@ class ColumnSelector:
         self.log_.expected = source.n_columns or 0
         for block in source.columns(width):
             self.update(self.score(block))
+        self.end_table()
         self.finish()
         return self
 

@@ -24,9 +24,11 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
 from tamis.core.false_keeps import FalseKeeps
+from tamis.core.p_levels import LEAST
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.measure import Floats, Ints, Measure, Strength
+from tamis.methods.gates import GATES
 from tamis.methods.measured import Arrival, Kept
 
 #: Decoys are numbered after all real features where both are in one list.
@@ -35,12 +37,21 @@ AFTER_REAL = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class Decoys:
-    """The decoys of a block that passed the test of one world."""
+    """The decoys of a block that passed the test of one world.
+
+    With a false discovery rate, `levels` are p-values until the levels are known (`within`).
+    """
 
     features: Ints
     strengths: Floats
     levels: Floats
     columns: Sequence[Any]
+
+    def within(self, levels: Floats) -> Decoys:
+        """Return the decoys whose p-value is within the level of their column."""
+        some = np.flatnonzero(self.levels <= levels)
+        columns = [self.columns[i] for i in some.tolist()]
+        return Decoys(self.features[some], self.strengths[some], levels[some], columns)
 
     def __iter__(self) -> Iterator[Arrival]:
         for i, feature in enumerate(self.features.tolist()):
@@ -272,6 +283,8 @@ class Shadows:
         The relevance of a decoy to the target is that of its column to the target of the world, so
         only decoys that pass are made. Features that must stay have none.
         """
+        if self.rule.fdr is not None:
+            return self._score_tested(block, required)
         found = []
         strength = Strength.room(block.width)
         relevance, constant = np.empty(block.width, np.float32), np.empty(block.width, np.uint8)
@@ -285,6 +298,19 @@ class Shadows:
             columns = () if decoys is None else self._prepare(decoys, np.arange(len(picks)))
             value, cutoff = strength.value[picks], strength.cutoff[picks]
             found.append(Decoys(picks + block.first, value, cutoff, columns))
+        return tuple(found)
+
+    def _score_tested(self, block: ColumnBlock, required: int) -> tuple[Decoys, ...]:
+        """Return the decoys of a block that may pass the gate of the selection."""
+        gate, found = GATES[self.rule.gate](self.rule.fdr), []
+        for order, target in zip(self.orders, self.targets, strict=True):
+            tested = self.measure.tested(block, target, gate.screen)
+            picks = np.flatnonzero(~tested.constant & (tested.p <= gate.most))
+            picks = picks[picks + block.first >= required]
+            decoys = order.decoys(block.pick(picks)) if len(picks) else None
+            columns = () if decoys is None else self._prepare(decoys, np.arange(len(picks)))
+            value = np.maximum(tested.value[picks], LEAST)
+            found.append(Decoys(picks + block.first, value, tested.p[picks], columns))
         return tuple(found)
 
     # --- in order --------------------------------------------------------------------------

@@ -130,6 +130,8 @@ class SelectionState(SavedSelection):
     def remember(self, scored: ScoredColumns) -> None:
         """Store what is needed of the columns that the selector was updated with."""
         held, block = self.selector.held_features, scored.block
+        if len(waiting := self.selector.table_features):  # they may be kept when their table ends
+            held = np.union1d(held, waiting)
         if scored.hashes is not None and scored.names is not None:
             features = np.arange(scored.first, scored.first + len(scored.names))
             self.seen.add(features, name_hashes(scored.names), scored.hashes)

@@ -6,16 +6,18 @@ ready for comparison, until all have been seen. Then the rule ranks them (`rank`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import DecisionLog
+from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared
 from tamis.measures.mutual_information import SymmetricUncertainty
+from tamis.methods.gates import GATES
 from tamis.methods.measured import Arrival, Measuring, MeasuringRule, ScoredBlock
 from tamis.methods.selector import BatchSelector
 
@@ -67,6 +69,9 @@ class CandidateRule(MeasuringRule):
     """
 
     discrete_measure: ClassVar[Measure] = SymmetricUncertainty()
+
+    _: KW_ONLY
+    gate: str = param("bh", OneOf(tuple(GATES)))
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Decide about all relevant features, log it, and return the kept ones, best first.

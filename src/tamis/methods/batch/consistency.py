@@ -79,6 +79,8 @@ class ConsistencyRule(CandidateRule):
     #: Not a parameter: features that are not above its level are not considered.
     measure: ClassVar = SymmetricUncertainty()  # type: ignore[misc]
     alpha: ClassVar = None  # type: ignore[misc]
+    fdr: ClassVar = None  # type: ignore[misc]
+    gate: ClassVar = "bh"  # type: ignore[misc]
 
     max_rate: float | None = param(None, Number(0, 1), None)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog
+from tamis.core.params import OneOf, param
 from tamis.measures.conditional import TestsSpent
 from tamis.measures.measure import Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates, CandidateSelector
 from tamis.methods.blanket import Blanket, interleaved, members_after
+from tamis.methods.gates import GATES
 from tamis.methods.separating import Separable, Separating, SeparatingRule, say_spent
 
 
@@ -70,6 +73,9 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
+    _: KW_ONLY
+    gate: str = param("bh", OneOf(tuple(GATES)))
+
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Add one after the other, then test all of them again; then look for spouses."""
         tentative: Separable = candidates.kept
@@ -80,7 +86,9 @@ class HITONPCRule(SeparatingRule, CandidateRule):
             candidates.log_required(log)
             tentative.required = required
         order = candidates.order[candidates.order >= required]
-        relevant = order[candidates.relevance[order] > candidates.levels[order]]
+        relevant = order
+        if not self.gated:
+            relevant = order[candidates.relevance[order] > candidates.levels[order]]
         decisions: list[Decision] = []
         try:
             for decision in interleaved(tentative, map(candidates.arrival, relevant.tolist())):

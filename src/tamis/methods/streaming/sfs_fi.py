@@ -115,6 +115,7 @@ class SFSFIRule(MeasuredRule):
     """
 
     name: ClassVar[str] = "sfs-fi"
+    takes_fdr: ClassVar[bool] = False
 
     _: KW_ONLY
     gamma: float = param(0.01, Number(0, open_low=True))

@@ -18,6 +18,9 @@ from tamis.kernels._jit import inline, jit
 #: Tests in the smallest nodes, and Chebyshev points of every node.
 LEAF, POINTS = 1024, 18
 
+#: Up to this many finds are summed directly, without nodes.
+FEW_FINDS = 64
+
 #: The bound is computed again after 4, 16, 64 and 256 tests without a find, then every 256 tests.
 REFRESH = 256
 
@@ -89,7 +92,7 @@ def add_find(time, tree, starts):
 def sum_of_shares(now, finds, n_finds, tree, starts, power):
     """Return the sum of share(now - time) over all finds but the first."""
     total = 0.0
-    pos = max(0, now // LEAF - 1) * LEAF
+    pos = max(0, now // LEAF - 1) * LEAF if n_finds > FEW_FINDS else 0
     hi = n_finds
     lo = _first_at(finds, hi, pos)
     for i in range(lo, hi):
@@ -145,10 +148,12 @@ def invest(
     alpha, wealth, scale, most, low, high = limits[:6]
     power = limits[6] > 0.0
     tests, clock, n_finds, last_find, refreshed = numbers
-    room = (starts[1] - starts[0]) * LEAF
+    # Without nodes there is room for any time, but for few finds only.
+    room = (starts[1] - starts[0]) * LEAF if len(tree) else np.iinfo(np.int64).max
+    most_finds = len(finds) if len(tree) else min(FEW_FINDS, len(finds))
     i = first
     while i < len(p):
-        if n_finds == len(finds) or clock + 2 >= room:
+        if n_finds == most_finds or clock + 2 >= room:
             break
         if least_p[i] > bound:
             tested[i] = False
@@ -167,7 +172,7 @@ def invest(
             clock += 1
         if found[i]:
             finds[n_finds] = clock
-            if n_finds:
+            if n_finds and len(tree):
                 add_find(clock, tree, starts)
             n_finds += 1
             last_find = tests
