@@ -126,3 +126,13 @@ def test_a_tampered_gate_is_refused(tmp_path):
     rewrite(tmp_path / "run", "selector", change)
     with pytest.raises(tamis.TamisError, match="do not belong together"):
         Selection.open(tmp_path / "run")
+
+
+def test_the_report_shows_the_gate_and_what_it_needs(tmp_path):
+    from tamis.report.run_page import page_of_run
+
+    X, y = table()
+    run = tamis.select(X, "saola", y, fdr=0.1, gate="lond-any")
+    page = str(page_of_run(run, tmp_path))
+    assert "reshaped LOND at a false discovery rate of 0.1" in page
+    assert "they may depend on each other in any way" in page
