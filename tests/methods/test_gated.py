@@ -130,6 +130,7 @@ def test_features_that_must_stay_are_not_tests():
         (lambda: tamis.SAOLA(gate="lond"), "needs a false discovery rate, such as fdr=0.1"),
         (lambda: tamis.Sieve(fdr=0.1, gate="bh"), "decides when it has seen every column"),
         (lambda: tamis.SFSFI(fdr=0.1), "does not decide by one test for each column"),
+        (lambda: tamis.OSFS(fdr=0.1, blanket="full"), "columns that pass no test"),
         (lambda: tamis.SAOLA(fdr=1.5), "above 0 and below 1"),
         (lambda: tamis.SAOLA(fdr=0.1, gate="lord"), "did you mean 'lord\\+\\+'"),
         (lambda: tamis.SAOLA(fdr=0.1, order="free"), "depend on the order of the columns"),
