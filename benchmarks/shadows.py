@@ -121,7 +121,7 @@ def judge(design: Design, method: str) -> dict[str, Any]:
 
 
 def costs() -> list[dict[str, Any]]:
-    """What worlds cost: the same selection with and without them."""
+    """Time the same selection with and without worlds."""
     rows = []
     rng = np.random.default_rng(0)
     dense, classes = rng.normal(size=(500, 20_000)), rng.integers(0, 2, 500)
@@ -133,9 +133,9 @@ def costs() -> list[dict[str, Any]]:
         measure = MutualInformation(alpha=0.01) if sp.issparse(X) else FisherZ(alpha=0.01)
         for method in (SAOLA(measure), Sieve()):
             jobs = [
-                lambda worlds=worlds, method=method, X=X, y=y: (
-                    method.set_params(shadows=worlds).fit(X, y)
-                )
+                lambda worlds=worlds, method=method, X=X, y=y: method.set_params(
+                    shadows=worlds
+                ).fit(X, y)
                 for worlds in (0, 1, 3)
             ]
             none, one, three = best_of(2, *jobs)

@@ -338,6 +338,7 @@ PUBLIC = {
     "save_model": "tamis.engine.learning.model:save_model",
     "save_run": "tamis.engine.runs:save_run",
     "select": "tamis.engine.selecting:select",
+    "stability": "tamis.evaluate.halves:stability",
     "threads": "tamis.kernels.threads:threads",
     "tune": "tamis.engine.learning.tune:tune",
 }

@@ -55,3 +55,25 @@ def test_methods_without_worlds_are_refused(tamis, visits, tmp_path):
         refused = tamis(*run, "--shadows", "3")
         assert refused.code == 2
         assert message in refused.err
+
+
+def test_stability_over_rows(tamis, visits, tmp_path):
+    out, select = tmp_path / "run", ("select", visits, "--target", "sick", "--method", "saola")
+    more = ("--ignore", "patient", "--stability", "3")
+    done = tamis(*select, *more, "--out", out)
+    assert done.code == 0
+    assert "\nstability: " in done.out
+    assert "over 6 halves of the rows" in done.out
+    assert "over 6 halves of the rows" in tamis("status", out).out
+    assert json.loads((out / "run.json").read_text())["trust"]["stability"]["votes"]
+    assert tamis("report", out, "--format", "md").code == 0
+    assert "Would other rows agree?" in (out / "report.md").read_text()
+    refused = tamis(*select, *more, "--checkpoint", "--out", tmp_path / "b")
+    assert refused.code == 2
+    assert "--stability repeats the selection" in refused.err
+    # More columns: what halves said about fewer of them no longer holds.
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(150, 3)), columns=["n1", "n2", "n3"])
+    table.to_csv(tmp_path / "more.csv", index=False)
+    assert tamis("feed", out, tmp_path / "more.csv").code == 0
+    assert "halves of the rows" not in tamis("status", out).out

@@ -83,6 +83,11 @@ def _method_name(value: str) -> str:
     "the features, so that the order of the columns does not matter.",
 )  # fmt: skip
 @click.option(
+    "--stability", is_flag=False, flag_value=25, type=click.IntRange(min=1), metavar="[PAIRS]",
+    help="Repeat the selection on so many pairs of halves of the rows (25), and report how far "
+    "they agree.",
+)  # fmt: skip
+@click.option(
     "--shadows", type=int, metavar="WORLDS",
     help="Estimate how many of the kept features are luck, from so many shadow worlds; 3 is the "
     "usual number. It does not change what is kept.",
@@ -263,6 +268,7 @@ def _select(options: Any, begun: float) -> Run:
             if run.state is not None:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}
+            run.trust |= _stability(run, columns, selector, options.stability, about, report)
             save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
@@ -277,6 +283,19 @@ def _select(options: Any, begun: float) -> Run:
     return run
 
 
+def _stability(
+    run: Run, columns: Any, selector: ColumnSelector, pairs: int | None, about: Any, progress: Any
+) -> dict[str, Any]:
+    """Repeat a selection on halves of the rows, if asked to; return what a run records of it."""
+    if pairs is None:
+        return {}
+    from tamis.evaluate.halves import stability
+
+    how = {name: value for name, value in about.items() if name != "command"}
+    found = stability(columns, selector, pairs=pairs, run=run, progress=progress, **how)
+    return {"stability": found.record()}
+
+
 def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     """Return the selector, and how it encodes and groups columns."""
     from tamis.encode import BY_NAME, Missing
@@ -285,6 +304,11 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     from tamis.measures import MutualInformation
     from tamis.methods import Rule
 
+    if options.stability is not None and (options.checkpoint or "cluster" in options.execution):
+        raise ParameterError(
+            "--stability repeats the selection in this process, so it goes without --checkpoint "
+            "and --cluster"
+        )
     encode, missing = options.encode, options.missing
     if options.bins is not None:
         if encode in (None, "mdlp"):

@@ -252,6 +252,8 @@ def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:
         found["luck"] = str(FalseKeeps.of(trust["false_keeps"]))
     if "gate" in trust:
         found["gate"] = gate_words(trust["gate"])
+    if "stability" in trust:
+        found["stability"] = str(trust["stability"]["sentence"])
     return found
 
 

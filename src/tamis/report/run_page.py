@@ -13,7 +13,7 @@ from tamis.core.sentences import counted, show
 from tamis.engine.runs import Run
 from tamis.report.page import Bars, Column, Explorer, Facts, Flow, Lines, Page, Section, Table
 from tamis.report.stand_ins_table import stand_in_table
-from tamis.report.trust_section import trust_section
+from tamis.report.trust_section import trust_section, votes_table
 
 #: Colour of each verdict in all plots.
 COLOURS = {
@@ -55,6 +55,7 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
             run.notes,
         ),
         trust_section(run),
+        votes_table(run),
         _kept(run, features),
         stand_in_table(log),
         _dropped(log, features),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tamis.core.false_keeps import FalseKeeps
 from tamis.engine.runs import Run, gate_words
-from tamis.report.page import Facts, Section
+from tamis.report.page import Column, Facts, Section, Table
+
+#: Families in the table of votes.
+MOST_FAMILIES = 50
 
 
 def trust_section(run: Run) -> Section | None:
@@ -12,10 +15,10 @@ def trust_section(run: Run) -> Section | None:
     items: list[tuple[str, str]] = []
     notes: list[str] = []
     if "false_keeps" in run.trust:
-        found = FalseKeeps.of(run.trust["false_keeps"])
-        items.append(("expected to be false", found.about))
+        luck = FalseKeeps.of(run.trust["false_keeps"])
+        items.append(("expected to be false", luck.about))
         notes.append(
-            f"{found}. Each world judges every column with its rows in another order, by the same "
+            f"{luck}. Each world judges every column with its rows in another order, by the same "
             "rule, and counts what it keeps: that is luck."
         )
     if "gate" in run.trust:
@@ -26,4 +29,33 @@ def trust_section(run: Run) -> Section | None:
             f"to be false, if {gate['needs']}. This is about the features that passed, before "
             "redundant ones were dropped."
         )
+    if "stability" in run.trust:
+        found = run.trust["stability"]
+        value = found["families"]["nogueira"]
+        items.append(("stability over rows", "none" if value is None else f"{value:.2f}"))
+        notes.append(f"Stability: {found['sentence']}.")
     return Facts("How far can this be trusted?", items, notes) if items or notes else None
+
+
+def votes_table(run: Run) -> Section | None:
+    """Return how often halves of the rows keep each kept feature or a stand-in of it."""
+    found = run.trust.get("stability")
+    if found is None or not found["votes"]:
+        return None
+    rows = [
+        [one["name"], one["votes"], one["own_votes"], one["size"] - 1, one["also"]]
+        for one in found["votes"][:MOST_FAMILIES]
+    ]
+    columns = [
+        Column("feature", "feature"), Column("votes with stand-ins", "number", bar=True),
+        Column("votes alone", "number"), Column("stand-ins", "count"),
+        Column("most often instead", "feature"),
+    ]  # fmt: skip
+    note = (
+        f"The share of {found['features']['selections']} halves of the rows that keep the feature "
+        "or one that fell to it, and that keep the feature itself. A half also keeps "
+        f"{found['outside']:.1f} features on average that are in no row of this table."
+    )
+    if len(found["votes"]) > len(rows):
+        note += f" The first {len(rows)} of {len(found['votes']):,}."
+    return Table("Would other rows agree?", columns, rows, note=note)
