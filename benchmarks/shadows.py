@@ -94,6 +94,7 @@ DESIGNS = (
 METHODS: Mapping[str, Callable[[], Any]] = {
     "SAOLA": lambda: SAOLA(FisherZ(alpha=0.01), shadows=WORLDS),
     "Sieve": lambda: Sieve(shadows=WORLDS),
+    "SAOLA, fdr=0.1": lambda: SAOLA("fisher_z", fdr=0.1, shadows=WORLDS),
     "Fast-OSFS": lambda: FastOSFS(FisherZ(alpha=0.01), shadows=WORLDS),
 }
 
@@ -115,7 +116,7 @@ def judge(design: Design, method: str) -> dict[str, Any]:
         "kept": float(np.mean(kept)),
         "false": mean,
         "estimate": float(np.mean(estimates)),
-        "estimate / truth": float(np.mean(estimates)) / mean if mean >= 0.5 else float("nan"),
+        "estimate / truth": f"{np.mean(estimates) / mean:.2f}" if mean >= 0.5 else "-",
         "typical error": float(np.sqrt(np.mean(errors**2))),
     }
 

@@ -380,9 +380,12 @@ class Shadows:
         for i, world in enumerate(self.worlds):
             picks = np.flatnonzero(worlds >> i & 1)
             some = columns.pick(picks)
-            strength = self.measure.relevance(some, self.targets[i])
+            value = self.measure.relevance(some, self.targets[i]).value
+            if self.rule.fdr is not None:
+                value = np.maximum(self.measure.tested(some, self.targets[i]).value, LEAST)
             ready = self._prepare(self.orders[i].decoys(some), np.arange(len(picks)))
-            decoys = Decoys(features[picks], strength.value, strength.cutoff, ready)
+            nothing = np.full(len(picks), np.nan)
+            decoys = Decoys(features[picks], value, nothing, ready)
             world.restore(list(decoys), real, arrivals)
 
 
