@@ -285,12 +285,31 @@ def compressed_columns(matrix: Any) -> Compressed:
     return Compressed(csc.indptr, csc.indices, csc.data)
 
 
-def refuse_broken(matrix: Any) -> None:
-    """Raise an error for a SciPy matrix whose indices point outside it: SciPy would crash.
+def refuse_unlike_numbers(array: Any, called: str = "X") -> None:
+    """Raise an error for masked values, which NumPy would unmask, and for dates."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        n = int(np.ma.count_masked(array))
+        raise InputError(
+            f"{called} is a masked array with {n:,} masked values; pass {called}.filled(np.nan) "
+            "and say what missing values mean with missing=, or fill them with numbers"
+        )
+    kind = getattr(getattr(array, "dtype", None), "kind", "")
+    if isinstance(array, np.ndarray) and kind in "mM":
+        what = "dates" if kind == "M" else "durations"
+        raise InputError(
+            f"{called} holds {what} ({array.dtype}); turn them into numbers first, for example "
+            f"into days: ({called} - {called}.min()) / np.timedelta64(1, 'D')"
+        )
 
-    Anything else passes.
+
+def refuse_broken(matrix: Any) -> None:
+    """Raise an error for what would crash SciPy, or be taken for something else.
+
+    That is a SciPy matrix whose indices point outside it, an array with masked values and an array
+    of dates. Anything else passes.
     """
     if not hasattr(matrix, "tocsc"):
+        refuse_unlike_numbers(matrix)
         return
     shape, axes = tuple(matrix.shape), list[tuple[Any, int]]()
     if matrix.format in ("csr", "csc", "bsr"):

@@ -201,6 +201,7 @@ def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
 
 def _vector(y: Any) -> npt.NDArray[Any]:
     """Return a target as an array with one value per row, none of them missing."""
+    refuse_masked(y)
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()
@@ -231,6 +232,15 @@ def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             f"task='regression' needs numbers, and y holds something else ({error}); leave out "
             "task (--task), or give a target of numbers"
         ) from error
+
+
+def refuse_masked(y: Any) -> None:
+    """Raise an error for a target with masked values: NumPy would unmask them."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise InputError(
+            f"y is a masked array with {np.ma.count_masked(y):,} masked values; leave out the rows "
+            "that have no target: keep = ~np.ma.getmaskarray(y), then X[keep] and y[keep]"
+        )
 
 
 def refuse_missing(array: npt.NDArray[Any]) -> None:

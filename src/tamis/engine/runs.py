@@ -333,6 +333,16 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
     return Path(folder)
 
 
+def safe_name(name: str) -> str:
+    """Return a name that a spreadsheet shows, and does not run as a formula.
+
+    A name that begins with ``=``, ``+``, ``-`` or ``@`` gets an apostrophe in front, as people
+    type it; control characters are escaped. `log.parquet` has the names as they are.
+    """
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+    return "'" + shown if shown.startswith(("=", "+", "-", "@")) else shown
+
+
 def readable_files(run: Run, *, finished: bool = True, **more: Any) -> dict[str, bytes]:
     """Return selected.csv and run.json of a run, in the order in which they are written.
 
@@ -342,7 +352,8 @@ def readable_files(run: Run, *, finished: bool = True, **more: Any) -> dict[str,
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, SELECTED)
     writer.writeheader()
-    writer.writerows(kept := run.kept_rows())
+    kept = [row | {"name": safe_name(row["name"])} for row in run.kept_rows()]
+    writer.writerows(kept)
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: getattr(run, key) for key in RUN_FIELDS}
     record["verdicts"] = run.log.counts()

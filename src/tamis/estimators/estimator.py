@@ -27,7 +27,7 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError, warn
 from tamis.core.names import Names
 from tamis.core.params import inherit_docs
-from tamis.core.target import Target
+from tamis.core.target import Target, refuse_masked
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
 from tamis.engine.groups import grouped
@@ -157,6 +157,7 @@ class ColumnEstimator(SelectingEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         refuse_broken(X)  # before scikit-learn converts it
+        refuse_masked(y)
         if is_frame(X):
             X = without_row_labels(X)
             source = MemorySource(X, column_or_1d(y, warn=True), dates=None)

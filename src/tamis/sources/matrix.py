@@ -89,7 +89,7 @@ def load_y(path: str) -> npt.NDArray[Any]:
     """Read a target written by numpy.save."""
     try:
         y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise SourceError(
             f"{path} cannot be read as a target; write it with numpy.save, without objects"
         ) from error

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
+from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns, refuse_broken
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.kernels.compressed_checks import first_broken
@@ -112,6 +112,7 @@ class MemorySource(ColumnSource):
             self._matrix, shape = compressed_columns(X), X.shape
             self.stored = self._matrix.stored
         else:
+            refuse_broken(X)
             self._matrix = np.asarray(X)
             shape = self._matrix.shape
             if len(shape) != 2:

@@ -236,6 +236,11 @@ def target_values(column: Any) -> npt.NDArray[Any]:
         kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return floats(column)
+    if pa.types.is_nested(kind):
+        raise SourceError(
+            f"the target holds a {kind} in each row, not one value; name a column of numbers, "
+            "words or Booleans with --target (target=)"
+        )
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
         found = found.astype(str)  # fixed length, as everywhere else

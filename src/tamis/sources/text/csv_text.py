@@ -80,7 +80,13 @@ class CsvText:
                     schema = reader.schema
             except ReadAgainError:
                 continue
-        self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
+        try:
+            self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
+        except UnicodeDecodeError as error:
+            raise SourceError(
+                f"{self.path} line 1 holds names that are not UTF-8; convert the file, for example "
+                f"with: iconv -f latin1 -t utf-8 {self.path} > converted.csv"
+            ) from error
         self.guessed = dict(zip(self.names, schema.types, strict=True))
 
     def batches(self, types: Mapping[str, Any], *, raw: bool = False) -> Iterator[Any]:
