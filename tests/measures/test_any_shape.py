@@ -353,3 +353,17 @@ def test_a_sparse_column_of_one_value_gets_the_result_of_an_earlier_one() -> Non
     assert together.value.tolist() == [one.value[0] for one in alone]
     cutoffs = np.array([one.cutoff[0] for one in alone])
     assert np.array_equal(together.cutoff, cutoffs, equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [12, 30, 50, 51, 70])
+def test_rare_values_of_few_rows_and_several_classes_are_not_significant_by_chance(n: int) -> None:
+    """The exact test of rare values needs a law that fits the number of rows, however small."""
+    rng = np.random.default_rng(n)
+    y = np.arange(n) % 3
+    X = np.zeros((n, 2000))
+    for column in X.T:
+        column[rng.choice(n, 4, replace=False)] = 1.0
+    p = AnyShape().p_values(X, y)
+    for level in (0.2, 0.05, 0.01):
+        assert np.mean(p <= level) <= level + 4 * np.sqrt(level / len(p))
+    assert np.mean(p <= 0.2) > 0.01

@@ -130,7 +130,8 @@ def log_factorials(n: int) -> Floats:
 def law_of_counts(sizes: tuple[int, ...], most: int) -> tuple[Ints, Floats]:
     """Return lattice steps and tail probabilities of up to `most` marked rows on groups."""
     counts = np.array(sizes)
-    steps = deviance_steps(counts, most, most if most < MOST_MARKED else most / 2)
+    centre = most if most < MOST_MARKED else most / 2
+    steps = deviance_steps(counts, most, min(centre, counts.sum() / 2))
     return steps, tails_of_counts(counts, steps)
 
 
