@@ -158,8 +158,10 @@ def main() -> None:
             rows.append(judge(design, method))
             print(rows[-1], flush=True)
     report.table("false features: truth and estimate", rows)
-    report.table("cost", costs())
+    seconds = costs()
+    report.table("cost", seconds)
     report.save()
+    fill("trust.md", "cost of shadow worlds", table(seconds))
     fill("trust.md", "shadow worlds", table(rows))
 
 

@@ -105,6 +105,16 @@ def test_frames_and_columns_with_a_role():
     found = tamis.stability(frame, y=y, pairs=2, row_groups="who", missing="auto")
     assert found.features.selections == 4
     assert found.votes[0].name.startswith("c")
+    assert found.votes[0].votes == 1.0
+    run = tamis.select(
+        frame, tamis.SAOLA("fisher_z", shadows=1), y, row_groups="who", given="group"
+    )
+    given_run = tamis.stability(
+        frame, run.selector, y, pairs=2, row_groups="who", given="group", run=run
+    )
+    assert given_run.votes[0].votes == 1.0
+    with pytest.raises(InputError, match="the run has"):
+        tamis.stability(X[:, 1:], "saola", y, pairs=1, run=run)
     plain = tamis.stability(X, tamis.SAOLA(keep=[70]), y, pairs=2)
     assert {one.name: one for one in plain.votes}["x70"].own_votes == 1.0
 

@@ -172,13 +172,14 @@ def stability(
         rule.set_params(shadows=0)
     how |= {name: getattr(common, name) for name in ("encode", "missing", "keep", "stop")}
     source = open_source(data)
-    with temporary_columns(source, progress) as columns, warnings.catch_warnings():
+    with temporary_columns(source, progress) as every, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the selection from all rows warns of the same
-        labels = columns.target() if y is None else y
+        labels = every.target() if y is None else y
         if labels is None:
             raise InputError("the data has no target; give one with y=")
         target = common.target(chosen, labels)
-        groups = _row_groups(columns, target, row_groups)
+        aside = arranged(every, row_groups=row_groups)
+        columns, groups = aside.columns, target.adjusted(row_groups=aside.row_groups).row_groups
         whole = run
         if whole is None:
             whole = select(columns, rule, target.labels, task=target.task, **how)
@@ -188,6 +189,11 @@ def stability(
             half = SomeRows(columns, rows)
             found = select(half, rule, target.labels[rows], task=target.task, **how)
             kept.append(np.array(found.log.replay(), np.int64))
+            if len(found.log) != len(whole.log):
+                raise InputError(
+                    f"the run has {len(whole.log)} features and the data {len(found.log)}; give "
+                    "the data and the parameters that the run was made with"
+                )
         progress("selecting from halves of the rows", 2 * pairs, 2 * pairs)
     return counted_votes(whole, kept)
 
@@ -249,14 +255,6 @@ def halves(target: Target, pairs: int, random_state: int, groups: Ints | None = 
                 spare ^= len(rows) % 2
         found += [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
     return found
-
-
-def _row_groups(columns: ColumnSource, target: Target, row_groups: Any) -> Ints | None:
-    """Return the group of each row as numbers, given labels or the name of a column."""
-    if row_groups is None:
-        return None
-    labels = arranged(columns, row_groups=row_groups).row_groups
-    return target.adjusted(row_groups=labels).row_groups
 
 
 class SomeRows(ColumnWrapper):
