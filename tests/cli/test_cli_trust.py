@@ -49,7 +49,6 @@ def test_methods_without_worlds_are_refused(tamis, visits, tmp_path):
     for method, message in (
         ("fcbf", "fcbf has no parameter 'shadows'"),
         ("sfs-fi", "SFSFI cannot judge decoys"),
-        ("group-saola", "GroupSAOLA cannot judge decoys"),
     ):
         run = ("select", visits, "--target", "sick", "--method", method, "--out", tmp_path / "x")
         refused = tamis(*run, "--shadows", "3")

@@ -23,14 +23,18 @@ def decoys(X, y, random_state, world):
 
 def saola_world(make, measure, X, y, world):
     """Return the columns whose decoys a world of SAOLA keeps."""
-    fakes, shadow = decoys(X, y, 0, world), []
+    return _world_of(lambda Z, t: make().fit(Z, t), measure, X, decoys(X, y, 0, world), y)
+
+
+def _world_of(fit, measure, X, fakes, y):
+    shadow = []
     real, fake = (measure.relevance(some, y) for some in (X, fakes))
 
     def pair(a, b):
         return measure.between(a, b)[0, 0]
 
     for j in range(X.shape[1]):
-        kept = kept_after(make, X, y, j + 1)
+        kept = fit(X[:, : j + 1], y).kept_.tolist()
         if j in kept:
             shadow = [
                 d for d in shadow
@@ -53,6 +57,50 @@ def saola_world(make, measure, X, y, world):
                 shadow.remove(d)
         shadow += [j] if stays else []
     return shadow
+
+
+def group_saola_world(make, measure, X, y, groups, world):
+    """Return the columns whose decoys a world of Group-SAOLA keeps."""
+    fakes, earlier = decoys(X, y, 0, world), []
+    real, fake = (measure.relevance(some, y) for some in (X, fakes))
+
+    def redundant(a, b, strength, other):
+        return measure.between(a, b)[0, 0] >= min(strength, other) - 1e-12
+
+    for label in np.unique(groups):
+        inside = np.flatnonzero(groups == label)
+        of_group = _world_of(
+            lambda Z, t: make().fit(Z, t), measure, X[:, inside], fakes[:, inside], y
+        )
+        present = [int(inside[j]) for j in of_group]
+        end = inside[-1] + 1
+        kept = make().fit(X[:, :end], y, groups=groups[:end]).kept_.tolist()
+        staying, old = [f for f in kept if f in inside], [f for f in kept if f not in inside]
+        for f in staying:
+            earlier = [
+                d for d in earlier
+                if not (
+                    real[f] > fake[d] + 1e-12
+                    and redundant(fakes[:, d], X[:, f], fake[d], real[f])
+                )
+            ]  # fmt: skip
+        left = []
+        for d in present:
+            if any(
+                real[r] >= fake[d] - 1e-12 and redundant(fakes[:, d], X[:, r], fake[d], real[r])
+                for r in old
+            ):
+                continue
+            stays = True
+            for e in list(earlier):
+                if redundant(fakes[:, d], fakes[:, e], fake[d], fake[e]):
+                    if fake[e] >= fake[d] - 1e-12:
+                        stays = False
+                        break
+                    earlier.remove(e)
+            left += [d] if stays else []
+        earlier += left
+    return earlier
 
 
 def osfs_world(make, measure, X, y, world, *, largest, drops_itself):

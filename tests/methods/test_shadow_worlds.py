@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from slow_worlds import osfs_world, saola_world, sieve_world
+from slow_worlds import group_saola_world, osfs_world, saola_world, sieve_world
 
 import tamis
 from tamis.checks.data import assert_same_log, cases
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import InputError, ParameterError
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.target import Target
 from tamis.methods.shadow_worlds import RowOrder
@@ -18,6 +18,7 @@ from tamis.sources.arrays.in_memory import MemorySource
 METHODS = [
     tamis.SAOLA, tamis.OSFS, tamis.FastOSFS, tamis.Sieve,
     lambda **how: tamis.SAOLA(tamis.MutualInformation(threshold=0.0), bound="max", **how),
+    tamis.GroupSAOLA,
     lambda **how: tamis.Sieve(n_features=3, **how),
     lambda **how: tamis.Sieve(n_features=None, **how),
 ]  # fmt: skip
@@ -71,6 +72,37 @@ def test_saola_judges_decoys_like_features(world):
     expected = saola_world(lambda: tamis.SAOLA(measure), measure, X, y, world)
     assert found.features.tolist() == expected
     assert expected  # there is something to compare
+
+
+@pytest.mark.parametrize("world", range(3))
+@pytest.mark.parametrize("groups", [[0] * 60, [0] * 20 + [1] * 25 + [2] * 15])
+def test_group_saola_judges_decoys_like_features(groups, world):
+    X, y = planted()
+    measure, labels = tamis.FisherZ(alpha=0.1), np.array(groups)
+    fitted = tamis.GroupSAOLA(measure, shadows=3).fit(X, y, groups=labels)
+    found = fitted._selector._shadows.worlds[world].features.tolist()
+    one = len(set(groups)) == 1
+    expected = saola_world(lambda: tamis.SAOLA(measure), measure, X, y, world)
+    if not one:
+        make = lambda: tamis.GroupSAOLA(measure)  # noqa: E731
+        expected = group_saola_world(make, measure, X, y, labels, world)
+    assert found == expected
+    assert found
+
+
+def test_groups_survive_the_disk(tmp_path):
+    X, y = planted(2, width=400, strength=0.5)
+    labels = np.arange(400) // 90
+    expected = tamis.GroupSAOLA(shadows=3).fit(X, y, groups=labels).false_keeps_
+    run = tmp_path / "run"
+    tamis.Selection.create(run, y, tamis.GroupSAOLA("fisher_z", shadows=3))
+    for part in np.array_split(np.arange(400), 7):
+        names = [f"x{j}" for j in part]
+        tamis.Selection.open(run).feed(X[:, part], names, groups=labels[part])
+    state = tamis.Selection.open(run)._state.selector
+    state.finish()
+    assert state.false_keeps_ == expected
+    assert expected.estimate > 0
 
 
 @pytest.mark.parametrize("world", range(3))
@@ -169,7 +201,7 @@ def test_methods_that_cannot_judge_decoys_say_so():
 def test_a_selection_without_worlds_cannot_be_opened_with_some(tmp_path):
     X, y = planted()
     tamis.Selection.create(tmp_path / "run", y, tamis.SAOLA()).feed(X)
-    with pytest.raises(SourceError, match="without shadow worlds"):
+    with pytest.raises(ParameterError, match=r"^the selection was made without shadow worlds"):
         tamis.Selection.open(tmp_path / "run", tamis.SAOLA(shadows=3))
 
 

@@ -387,7 +387,13 @@ class GroupEstimator(StreamEstimator):
     """Base of the estimators for feature streams whose columns come in groups."""
 
     def fit(
-        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, given: Any = None
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        sample_weight: Any = None,
+        given: Any = None,
+        row_groups: Any = None,
     ) -> Self:
         """Select features from a whole table, its columns taken in order.
 
@@ -403,8 +409,12 @@ class GroupEstimator(StreamEstimator):
             One weight per row, finite and not negative.
         given : data frame or array with one row per row, optional
             Covariates to adjust for.
+        row_groups : array-like of shape (n_rows,), optional
+            Rows that belong together, such as those of one patient: shadow worlds move them
+            together.
         """
-        return self._fit(X, y, groups, sample_weight=sample_weight, given=given)
+        about_rows = {"sample_weight": sample_weight, "given": given, "row_groups": row_groups}
+        return self._fit(X, y, groups, **about_rows)
 
     def feed(self, columns: Any, names: Sequence[str] | None = None, groups: Any = None) -> Self:
         """Take the next columns of the stream.

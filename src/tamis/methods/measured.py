@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.decisions import Decision, DecisionLog, Reason
-from tamis.core.errors import ParameterError, SourceError, warn
+from tamis.core.errors import ParameterError, warn
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.names import Names
 from tamis.core.params import Number, OneOf, param
@@ -280,7 +280,7 @@ class MeasuredRule(MeasuringRule):
         if self.shadows and self.world is None:
             raise ParameterError(
                 f"{self.public_name} cannot judge decoys, so it has no shadow worlds; leave "
-                "shadows out, or use sieve, saola, osfs or fast-osfs"
+                "shadows out, or use sieve, saola, group-saola, osfs or fast-osfs"
             )
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision | None:
@@ -709,8 +709,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns."""
-        state = super().state()
+        state = self._own_state()
         return state if self._shadows is None else self._shadows.added_to(state)
+
+    def _own_state(self) -> dict[str, Any]:
+        """Return the state without that of shadow worlds."""
+        return super().state()
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
@@ -718,7 +722,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         """Resume from a `state` as if the stream had never been saved."""
         if "worlds" not in state["each"]:
             if self.rule.shadows and len(log):
-                raise SourceError("the selection was made without shadow worlds; leave shadows out")
+                raise ParameterError(
+                    "the selection was made without shadow worlds; leave shadows out"
+                )
             return super().restore(y, state, columns, log)
         from tamis.methods.shadow_worlds import without_decoys  # which knows this module
 

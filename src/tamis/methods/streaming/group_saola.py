@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, group_labels
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.errors import ParameterError
+from tamis.core.target import Target
 from tamis.measures.auto import from_name
-from tamis.measures.measure import Measure
+from tamis.measures.measure import Ints, Measure
 from tamis.methods.measured import (
     BETTER,
     NOTHING,
@@ -27,6 +29,7 @@ from tamis.methods.measured import (
     walk,
 )
 from tamis.methods.rule import when_evicted, when_kept
+from tamis.methods.shadow_worlds import PairWorld
 from tamis.methods.streaming.saola import SAOLARule
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
@@ -34,6 +37,57 @@ Run = tuple[int, Any]
 
 #: The verdicts of the walk about a newcomer, and their names between groups.
 BETWEEN_GROUPS = {"kept": "stays", "redundant": "outdone", "tied": "matched"}
+
+
+class GroupWorld(PairWorld):
+    """The shadow world of Group-SAOLA: decoys meet their own group, then the earlier ones."""
+
+    def __init__(self, rule: Any, measure: Measure, target: Target) -> None:
+        super().__init__(rule, measure, target)
+        self.earlier: Kept = rule.kept(measure, target)
+        #: The decoys of the present group, and perhaps some that left it.
+        self._present: dict[int, Arrival] = {}
+
+    @property
+    def features(self) -> Ints:
+        """The columns whose decoys are kept, in order of arrival."""
+        return np.concatenate([self.earlier.features, self.kept.features])
+
+    def meet(self, decoy: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
+        """Compare a decoy with the really kept features of its group, then with its decoys."""
+        super().meet(decoy, real, arrivals)
+        if decoy.feature in self.kept.features[-1:]:
+            self._present[decoy.feature] = replace(decoy, column=deepcopy(decoy.column))
+
+    def end_group(self, staying: Sequence[Arrival], real: Kept) -> None:
+        """Compare the decoys of a group with earlier groups, whose real features are `real`."""
+        for arrival in staying:
+            self.kept, present = self.earlier, self.kept
+            super().newcomer(arrival, real, {})
+            self.kept = present
+        mine = [self._present[feature] for feature in self.kept.features.tolist()]
+        pairs, left = real.panel.pairs, []
+        for decoy in mine:
+            if self.rule.decide(decoy, real).reason == "kept":
+                decision = self.rule.decide(decoy, self.earlier)
+                self.earlier.drop([gone.feature for gone in decision.evicts])
+                left += [decoy] if decision.reason == "kept" else []
+        real.panel.pairs = pairs
+        for decoy in left:
+            self.earlier.add(decoy)
+        self.kept, self._present = self.rule.kept(self.measure, self.of_target), {}
+
+    def restore(self, decoys: Sequence[Arrival], real: Kept, columns: Sequence[Arrival]) -> None:
+        """Keep the decoys of a saved world again, until `begin_group` as those of one group."""
+        super().restore(decoys, real, columns)
+        for decoy in decoys:
+            self._present[decoy.feature] = replace(decoy, column=deepcopy(decoy.column))
+
+    def begin_group(self, first: int) -> None:
+        """Move the decoys of columns before `first` to the earlier groups."""
+        for feature in [f for f in self._present if f < first]:
+            self.earlier.add(self._present.pop(feature))
+            self.kept.drop([feature])
 
 
 class GroupSAOLARule(SAOLARule):
@@ -97,11 +151,20 @@ class GroupSAOLARule(SAOLARule):
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
-    world: ClassVar[None] = None
+    world = GroupWorld
     bound: ClassVar[str] = "min"  # type: ignore[misc]
     ties: ClassVar[str] = "kept"  # type: ignore[misc]
     order: ClassVar[str] = "arrival"  # type: ignore[misc]
     costs: ClassVar[None] = None  # type: ignore[misc]
+
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range, or two that exclude each other."""
+        super().check_params()
+        if self.shadows and self.variant == "program":
+            raise ParameterError(
+                "GroupSAOLA judges decoys by the paper's rule; leave shadows out, or use "
+                "variant='paper'"
+            )
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first; of equally relevant ones the older stays."""
@@ -129,17 +192,21 @@ class GroupStream(MeasuredStream):
         "open": "_open",
         "pairs_before": "_pairs",
         "pairs_between": "_earlier.panel.pairs",
+        "began": "_began",
     }
+    saved_later: ClassVar[frozenset[str]] = MeasuredStream.saved_later | {"began"}
 
     #: What the present group keeps, and the label of every kept feature of an earlier one.
     _held: dict[int, Arrival]
     _label: Any
     _label_of: dict[int, Any]
     _pairs: int
+    #: The first feature of the present group.
+    _began: int
 
     def _begin(self) -> None:
         self._earlier, self._held, self._label_of = NOTHING, {}, {}
-        self._label, self._open, self._pairs = None, False, 0
+        self._label, self._open, self._pairs, self._began = None, False, 0, 0
         super()._begin()
 
     def _use(self, measure: Measure, why: str) -> None:
@@ -159,7 +226,11 @@ class GroupStream(MeasuredStream):
             if start == stop:
                 continue
             if self._open and label != self._label:
+                if self._shadows is not None:
+                    self._shadows.catch_up(start, self._kept)
                 self._end_group()
+            if not self._open:
+                self._began = start
             self._open, self._label = True, label
             lo, hi = np.searchsorted(scored.features, [start, stop])
             super()._take(scored, int(lo), int(hi))
@@ -186,13 +257,15 @@ class GroupStream(MeasuredStream):
         if len(earlier):
             meet = self._meet_earlier if self.rule.variant == "paper" else self._meet_snapshots
             mine = meet(mine, earlier)
+        for world in () if self._shadows is None else self._shadows.worlds:
+            world.end_group(mine, earlier)
         for arrival in mine:
             earlier.add(arrival)
             self._label_of[arrival.feature] = self._label
         self._pairs += self._kept.panel.pairs
         self._kept = self.rule.kept(self.measure_, self._target)
         self._held = {}
-        self._open = False
+        self._open, self._began = False, self.n_features_in_
 
     def _meet_earlier(self, mine: list[Arrival], earlier: Kept) -> list[Arrival]:
         """Walk as for a newcomer, once for each feature; return those that stay."""
@@ -241,9 +314,9 @@ class GroupStream(MeasuredStream):
 
     # --- saving a stream -------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Return what the stream needs to resume."""
-        state, earlier, present = super().state(), self._earlier, list(self._held.values())
+    def _own_state(self) -> dict[str, Any]:
+        """Return what the stream needs to resume, without shadow worlds."""
+        state, earlier, present = super()._own_state(), self._earlier, list(self._held.values())
         labels = list(dict.fromkeys(self._label_of.values()))
         state["numbers"]["labels"] = labels
         of_label = [labels.index(self._label_of[f]) for f in earlier.features.tolist()]
@@ -254,6 +327,15 @@ class GroupStream(MeasuredStream):
             "label": np.array(of_label + [-1] * len(present), dtype=np.int64),
         }
         return state
+
+    def restore(
+        self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
+    ) -> Self:
+        """Resume from a `state` as if the stream had never been saved."""
+        super().restore(y, state, columns, log)
+        for world in () if self._shadows is None else self._shadows.worlds:
+            world.begin_group(self._began)
+        return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         if not hasattr(self, "measure_"):
