@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import time
 from urllib.parse import urlsplit
 
@@ -138,3 +139,26 @@ def test_watching_a_run_does_not_change_its_result():
     assert seen
     assert seen[-1].log.counts() == watched.log.counts()
     assert page_of_run(seen[-1]).summary.startswith("saola kept ")
+
+
+def test_half_open_connections_keep_nobody_out(live):
+    parts = urlsplit(live.url)
+    silent = [socket.create_connection((parts.hostname, parts.port)) for _ in range(300)]
+    silent[-1].sendall(b"GET / HTTP/1.1\r\nHost: ")  # and never the rest
+    try:
+        assert ask(live).status == 200
+        assert len(live._server._silent) <= module.MOST_SILENT
+        viewer = ask(live, "events")
+        assert event(viewer)[0] == "page"
+    finally:
+        for one in silent:
+            one.close()
+
+
+def test_more_viewers_than_a_run_can_serve_are_told_to_come_back(live, monkeypatch):
+    monkeypatch.setattr(module, "MOST_VIEWERS", 2)
+    viewers = [ask(live, "events") for _ in range(2)]
+    wait_until(lambda: live.n_viewers == 2)
+    assert ask(live, "events").status == 503
+    assert ask(live).status == 200
+    assert [event(viewer)[0] for viewer in viewers] == ["page", "page"]

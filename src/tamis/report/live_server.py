@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import queue
 import secrets
+import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from tamis.report.html_page import as_html
@@ -35,6 +36,10 @@ RECENT = 60
 LAST_WORDS = 3.0
 #: Seconds between two keep-alive messages.
 STILL_HERE = 10.0
+#: Connections that have not asked for anything yet, and how many seconds they may take.
+MOST_SILENT, SILENCE = 32, 10.0
+#: Browsers that get updates; more are told to come back later.
+MOST_VIEWERS = 16
 
 
 class LivePage(AbstractContextManager["LivePage"]):
@@ -54,8 +59,7 @@ class LivePage(AbstractContextManager["LivePage"]):
         self._lock, self._ended = threading.Lock(), False
         self._last, self._cost = 0.0, 0.0
         self._stages: dict[str, _Stage] = {}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         #: The address of the page.
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{secrets.token_urlsafe(16)}/"
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
@@ -110,6 +114,11 @@ class LivePage(AbstractContextManager["LivePage"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def n_viewers(self) -> int:
+        """Browsers that get updates now."""
+        return len(self._listeners)
+
     @contextmanager
     def listening(self) -> Iterator[queue.SimpleQueue[bytes | None]]:
         """Yield a queue of the current page and its updates; None is the end.
@@ -132,9 +141,53 @@ class LivePage(AbstractContextManager["LivePage"]):
                 self._listeners.remove(mine)
 
 
+class _Server(ThreadingHTTPServer):
+    """A server that silent connections cannot occupy: the oldest of too many is closed."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, *args: Any) -> None:
+        self._silent: dict[Any, None] = {}
+        self._counting = threading.Lock()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a new thread."""
+        with self._counting:
+            self._silent[request] = None
+            oldest = next(iter(self._silent)) if len(self._silent) > MOST_SILENT else None
+        if oldest is not None:
+            self.spoke(oldest)
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)  # its thread finds the end of the request
+        super().process_request(request, client_address)
+
+    def spoke(self, request: Any) -> None:
+        """Take note that a connection asked for something, or ended."""
+        with self._counting:
+            self._silent.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        self.spoke(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about connections that break: the terminal belongs to the run."""
+
+
 def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Answer requests for the page and its updates, and nothing else."""
+
+        timeout = SILENCE
+
+        def parse_request(self) -> bool:
+            """Read the headers; the connection is not silent any more once they are complete."""
+            complete = super().parse_request()
+            cast(_Server, self.server).spoke(self.connection)
+            return complete
 
         def do_GET(self) -> None:
             """Send the page, the updates, or an error."""
@@ -146,6 +199,9 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
                 self._head("text/html; charset=utf-8", length=len(body))
                 self.wfile.write(body)
             elif here and self.path == f"{address.path}events":
+                if live.n_viewers >= MOST_VIEWERS:
+                    self.send_error(503)
+                    return
                 with live.listening() as news, suppress(OSError):  # the page was closed
                     self._head("text/event-stream")
                     self._send(news)
