@@ -33,6 +33,13 @@ def on_cluster(cluster: Any) -> Iterator[Crew]:
     client = cluster
     with contextlib.ExitStack() as stack:
         if not isinstance(cluster, distributed.Client):
+            asked = distributed.Security().get_connection_args("client")
+            if cluster.startswith("tls://") and asked.get("ssl_context") is None:
+                raise ClusterError(  # Dask would find out late, and wait for a minute
+                    f"the Dask scheduler at {cluster!r} needs a certificate, and Dask's "
+                    "configuration names none for clients; set distributed.comm.tls (see "
+                    "docs/scaling.md)"
+                )
             try:
                 client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
             except (OSError, TimeoutError, ValueError) as error:
