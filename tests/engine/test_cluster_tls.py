@@ -21,7 +21,8 @@ OPENSSL = shutil.which("openssl")
 SCHEDULER = """
 import asyncio, distributed
 async def main():
-    async with distributed.Scheduler(protocol="tls", host="127.0.0.1", port=0, dashboard=False) as s:
+    where = {"host": "127.0.0.1", "port": 0, "dashboard": False}
+    async with distributed.Scheduler(protocol="tls", **where) as s:
         async with distributed.Worker(s.address, nthreads=1, dashboard=False):
             print(s.address, flush=True)
             await s.finished()
