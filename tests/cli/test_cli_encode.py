@@ -142,3 +142,10 @@ def test_a_messy_file_needs_no_option(tamis, tmp_path):
     kept = pd.read_csv(tmp_path / "run" / "selected.csv")["name"].tolist()
     assert kept == ["city", "area"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["source"]["missing"]["gaps"] > 0
+
+
+def test_the_default_measure_was_not_given(tamis, tmp_path) -> None:
+    rows = "".join(f"{i % 2},{i % 2 + i / 1000}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("y,a\n" + rows)
+    done = tamis("select", "t.csv", "--target", "y", "--encode", "mdlp", "--out", "run")
+    assert "AnyShape(alpha=0.01), because it is the default of Sieve; its p-values are" in done.out

@@ -103,3 +103,18 @@ def test_spouses_and_a_limit_of_tests(tamis, tmp_path) -> None:
     assert f"the selection {spent} made" in done.out
     assert spent.removeprefix("stopped ") in tamis("info", "less").out
     assert tamis("select", "lawn.csv", *options, "--json", "--out", "again").code == 0
+
+
+def test_a_level_or_measure_that_the_default_lacks_names_another_method(tamis, svm) -> None:
+    done = tamis("select", "t.svm", "--out", "run", "--threshold", "0.1")
+    assert done.one_sentence() == (
+        "the measure of sieve, any_shape, has no threshold; use a method whose measure has one "
+        "(--method saola), or leave threshold out"
+    )
+    done = tamis("select", "t.svm", "--out", "run", "--measure", "fisher_z")
+    assert done.one_sentence() == (
+        "Sieve works with the measure any_shape only, and not with fisher_z; leave the measure "
+        "out, or use a method that takes fisher_z: --method saola, SAOLA() in Python"
+    )
+    options = ("--method", "saola", "--threshold", "0.1")
+    assert tamis("select", "t.svm", "--out", "run", *options).code == 0

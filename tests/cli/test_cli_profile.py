@@ -76,7 +76,7 @@ def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
     reading = "clinic.csv --target died --ignore patient --ignore number --ignore dead --na '?'"
     sieve = f"tamis select {reading} --method sieve --out run/"
     command = f"tamis select {reading} --out run/" if DEFAULT == "sieve" else sieve
-    assert lines[1:] == [
+    assert lines[: lines.index("")] == [
         "clinic.csv: 240 rows, 11 columns",
         "columns: 2 numbers, 2 whole numbers, 2 words, 1 dates, 1 constants, 2 identifiers, "
         "1 numbers and words, 2 gaps",
@@ -266,3 +266,59 @@ def test_the_suggestion_works_on_random_tables(tamis, tmp_path, seed):
     table, target = random_table(seed)
     table.to_csv("a.csv", index=False)
     works(tamis, Path("a.csv"), "--target", target)
+
+
+def test_the_profile_comes_before_the_technical_facts(tamis, dated) -> None:
+    for file in ("t.csv", "t.parquet"):
+        lines = tamis("info", file, "--target", "y").out.splitlines()
+        assert lines[0] == f"{file}: 200 rows, 3 columns"
+        works = f"this works: tamis select {file} --target y --out run/"
+        assert lines.index(works) < lines.index("") < lines.index(f"name              {file}")
+
+
+def test_dates_as_text_are_left_out_of_parquet_as_of_csv(tamis, dated) -> None:
+    note = "'when' holds dates and was left out; take dates as numbers, in days, with"
+    for file in ("t.csv", "t.parquet"):
+        assert "1 dates" in tamis("info", file, "--target", "y").out
+        done = tamis("select", file, "--target", "y", "--out", f"run-{file}")
+        assert f"tamis: {file}: {note}" in done.err
+        options = ("--target", "y", "--dates", "number", "--out", f"days-{file}")
+        assert tamis("select", file, *options).code == 0
+        done = tamis("why", f"days-{file}", "when")
+        assert "when" in done.out
+    assert tamis("why", "days-t.csv", "when").out == tamis("why", "days-t.parquet", "when").out
+
+
+def test_text_that_begins_with_dates_is_refused(tamis, dated) -> None:
+    table = pd.read_parquet("t.parquet")
+    long = pd.concat([table] * 6, ignore_index=True)
+    long.loc[1100, "when"] = "later"
+    long.to_parquet("long.parquet")
+    done = tamis("select", "long.parquet", "--target", "y", "--out", "run")
+    assert "column 'when' holds dates and also 'later'; leave it out" in done.one_sentence()
+    long.astype({"when": "category"}).to_parquet("long.parquet")  # its type says what it is
+    assert tamis("select", "long.parquet", "--target", "y", "--out", "run").code == 0
+
+
+def test_quiet_prints_nothing_but_errors(tamis, dated) -> None:
+    done = tamis("select", "t.csv", "--target", "y", "--out", "run", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    done = tamis("feed", "run", "none.csv", "--quiet")
+    assert done.code == 2
+    assert done.err
+    done = tamis("select", "t.csv", "--target", "y", "--out", "loud")
+    assert "was left out" in done.err
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """A table with a column of dates, as text."""
+    rng = np.random.default_rng(0)
+    number = rng.normal(size=200)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 200), "D")
+    table = pd.DataFrame(
+        {"number": number, "word": rng.choice(list("abc"), 200), "when": days.strftime("%Y-%m-%d")}
+    )
+    table["y"] = (number > 0).astype(int)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")

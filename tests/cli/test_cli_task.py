@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tamis.engine.learning.model import open_model
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.runs import open_run
 
@@ -112,3 +113,21 @@ def test_the_task_of_labels_is_decided_for_all_rows_of_a_comparison(tamis, tmp_p
                  "--task", "classification", "--control", "saola")  # fmt: skip
     assert done.code == 0
     assert "taken for" not in done.out + done.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_labels_that_floats_would_round_stay_two_classes(tamis, tmp_path, kind):
+    classes, rows = [2**60, 2**60 + 1], range(60)
+    text = "".join(f"{classes[i % 2]} 1:{i % 2 + i / 1000} 2:{(i * 7) % 11}\n" for i in rows)
+    if kind == "csv":
+        text = text.replace("1:", "").replace("2:", "").replace(" ", ",")
+        text = "y,1,2\n" + text
+    (tmp_path / f"t.{kind}").write_text(text)
+    target = ("--target", "y") if kind == "csv" else ()
+    done = tamis("select", f"t.{kind}", *target, "--out", "run")
+    assert done.code == 0, done.err
+    assert "task: classification" in done.out
+    assert open_run("run").kept_names == ["1"]
+    done = tamis("learn", f"t.{kind}", *target, "-k", "1", "--out", "model")
+    assert done.code == 0, done.err
+    assert open_model("model").classes_.tolist() == classes

@@ -193,7 +193,16 @@ def test_names_of_files_that_are_the_same(tmp_path):
         (tmp_path / folder).mkdir()
         dump_svmlight_file(np.eye(6), y, str(tmp_path / folder / "x.svm"), zero_based=False)
     sets = read_datasets([tmp_path / "a" / "x.svm", tmp_path / "b" / "x.svm"])
-    assert [one.name for one in sets] == ["x", "x (2)"]
+    assert [one.name for one in sets] == ["x (a)", "x (b)"]
+    again = read_datasets([tmp_path / "a" / "x.svm"] * 2)
+    assert [one.name for one in again] == ["x (a)", "x (a) (2)"]
+
+
+def test_names_of_arrays():
+    X, y = np.eye(6), np.arange(6) % 2
+    sets = read_datasets({"first": (X, y), "second": (sp.csr_matrix(X), y)})
+    assert [one.name for one in sets] == ["first", "second"]
+    assert [one.name for one in read_datasets([(X, y), (X, y)])] == ["data", "data (2)"]
 
 
 def test_files_of_several_formats_with_options_that_some_readers_have(tmp_path):

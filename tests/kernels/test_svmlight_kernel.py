@@ -357,8 +357,24 @@ def test_labels_are_scanned_without_reading_rows():
     text = b"1 1:x\n1\n# 5\n\n-2.5 3:1\nspam\n 7\t1:1\n7 2:2\n1e 3:1\n"
     array = np.frombuffer(text, dtype=np.uint8)
     for scan in (kernel.scan_labels, kernel.scan_labels.py_func):
-        labels = np.empty(9)
-        assert labels[: scan(array, labels)].tolist() == [1.0, -2.5, 7.0]
+        labels, large = np.empty(9), np.empty(9, np.int64)
+        assert scan(array, labels, large) == (3, 0)
+        assert labels[:3].tolist() == [1.0, -2.5, 7.0]
+
+
+def test_labels_that_floats_would_round_are_read_as_whole_numbers():
+    tokens = [str(2**53), str(2**60 + 1), f"-{2**63 - 1}", str(2**63), f"+{10**18}", "1e300", "1.5"]
+    text = np.frombuffer(("\n".join(f"{token} 1:1" for token in tokens) + "\n").encode(), np.uint8)
+    for scan, read in (
+        (kernel.scan_labels, kernel.read_whole),
+        (kernel.scan_labels.py_func, kernel.read_whole.py_func),
+    ):
+        labels, large = np.empty(9), np.empty(9, np.int64)
+        assert scan(text, labels, large) == (1, 6)
+        numbers, fine = np.empty(6, np.int64), np.empty(6, np.bool_)
+        read(text, large[:6], numbers, fine)
+        assert fine.tolist() == [True, True, True, False, True, False]
+        assert numbers[fine].tolist() == [2**53, 2**60 + 1, 1 - 2**63, 10**18]
 
 
 @pytest.mark.parametrize("length", [1, kernel.STEP - 2, kernel.STEP - 1, kernel.STEP, 1000])
@@ -367,4 +383,5 @@ def test_labels_after_lines_of_any_length_are_found(length):
     array = np.frombuffer(("\n".join(lines) + "\n").encode(), dtype=np.uint8)
     for scan in (kernel.scan_labels, kernel.scan_labels.py_func):
         labels = np.empty(9)
-        assert labels[: scan(array, labels)].tolist() == [3.0, 5.0, 3.0, 8.0]
+        assert scan(array, labels, np.empty(9, np.int64)) == (4, 0)
+        assert labels[:4].tolist() == [3.0, 5.0, 3.0, 8.0]

@@ -286,7 +286,7 @@ def test_every_way_out_has_its_sentence() -> None:
 
 
 def test_a_measure_of_pairs_only_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"once another is known, and FisherZ.* does not tell"):
+    with pytest.raises(ParameterError, match=r"any_shape only, .* fisher_z: --method saola"):
         tamis.Sieve("fisher_z").fit(X, CLASSES)
     with pytest.raises(ParameterError, match="n_features=0 is not a whole number at least 1"):
         tamis.Sieve(n_features=0).fit(X, CLASSES)

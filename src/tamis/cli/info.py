@@ -49,10 +49,10 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
     if as_json:
         echo_json(facts if found is None else facts | {"profile": found.to_dict()})
         return
+    if found is not None:
+        echo(*found.lines(), "")
     width = max(map(len, facts))
     echo(*(f"{key:<{width}}  {_text(value)}" for key, value in facts.items()))
-    if found is not None:
-        echo(*found.lines())
 
 
 def _of_source(

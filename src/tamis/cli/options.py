@@ -7,6 +7,7 @@ Options that belong together reach a command as one dictionary of those that wer
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -45,7 +46,16 @@ class Choice(click.Choice[str]):
         return f"{value!r} is not known; {suggestion(value, self.choices)}"
 
 
-quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
+def _silence(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
+    """Print no warnings of a command with --quiet."""
+    if quiet:
+        warnings.showwarning = lambda *_, **__: None
+    return quiet
+
+
+quiet_option = click.option(
+    "--quiet", is_flag=True, is_eager=True, callback=_silence, help="Print errors only."
+)
 json_option = click.option(
     "--json", "as_json", is_flag=True,
     help="Print one JSON document and nothing else; errors and warnings stay on standard error.",

@@ -91,7 +91,9 @@ class Target:
                 "number to predict, pass task='regression' (--task regression)"
             )
         numeric = classes.dtype.kind in "biuf"
-        numbers = classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1)
+        numbers = np.arange(1.0, len(classes) + 1)
+        if numeric and len(np.unique(classes.astype(np.float64))) == len(classes):
+            numbers = classes.astype(np.float64)  # else they are identifiers that floats round
         short = codes.astype(np.uint16)
         return cls(
             len(array), short, classes, numbers[codes], True, len(classes), found.reason

@@ -89,14 +89,16 @@ class Encoding:
                 "(--encode equal-frequency), or leave shadows out"
             )
         measure, reason = resolve_measure(rule.measure, rule.alpha), ""
+        own = rule.measure == type(rule).measure
+        given = f"it is the default of {rule.public_name}" if own else "it was given"
         if measure is None and self.cuts and target.is_classes:
-            measure = rule.discrete_measure
+            measure = rule.auto_measures()[0]
             if rule.alpha is not None:
                 measure = at_level(measure, {"alpha": rule.alpha})
             reason = f"every column is turned into categories by {self}"
         if self.cuts and self.encoder.supervised and getattr(measure, "alpha", None) is not None:
             reason = (
-                f"{reason or 'it was given'}; its p-values are not valid here, because the cuts "
+                f"{reason or given}; its p-values are not valid here, because the cuts "
                 "were chosen by looking at the target"
             )
         if measure is not None:

@@ -103,7 +103,8 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
     of_measure = [n for n in ("measure", *level) if n in (params | level)]
     if of_measure and "measure" not in known:
         raise ParameterError(f"{name} has no measure, so it takes no {of_measure[0]}")
-    measure = params.get("measure", "auto")
+    own = known["measure"].default if "measure" in known else "auto"
+    measure = params.get("measure", own if isinstance(own, str) else "auto")
     if measure != "auto" and measure not in BY_NAME:
         found = suggestion(measure, ("auto", *BY_NAME))
         raise ParameterError(f"the measure {measure!r} is not known; {found}")
@@ -112,7 +113,12 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
         of_kind = BY_NAME[measure]
         for parameter in level:
             if parameter not in inspect.signature(of_kind).parameters:
-                raise ParameterError(f"the measure {measure} has no {parameter}")
+                if "measure" in params:
+                    raise ParameterError(f"the measure {measure} has no {parameter}")
+                raise ParameterError(
+                    f"the measure of {name}, {measure}, has no {parameter}; use a method whose "
+                    f"measure has one (--method saola), or leave {parameter} out"
+                )
         params["measure"], level = of_kind(**level), {}
     made = kind(**params)
     if isinstance(made, Rule):

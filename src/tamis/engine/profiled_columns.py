@@ -234,8 +234,9 @@ def of_table(
 ) -> tuple[Columns, int]:
     """Describe columns of a table, some at a time; return the number of rows as well.
 
-    With a decimal mark, numbers and dates may be written as text.
+    With a decimal mark, numbers may be written as text. In any file, dates may be.
     """
+    from_file = decimal is not None or getattr(table, "content", None) is not None
     n_rows = getattr(table, "n_rows", 0)
     width = max(1, min(_ENTRIES, memory // 64) // max(1, n_rows))
     if isinstance(table, TextColumns):  # each part is a pass over the file
@@ -248,12 +249,12 @@ def of_table(
         found = table.read(some)
         n_rows = int(found.num_rows)
         for done, name in enumerate(some, lo + 1):
-            parts.append(_of_column(found.column(name), name, decimal))
+            parts.append(_of_column(found.column(name), name, decimal, from_file))
             progress("profiling columns", done, len(features))
     return Columns.joined(Names.of(features), parts), n_rows
 
 
-def _of_column(column: Any, name: str, decimal: str | None) -> Columns:
+def _of_column(column: Any, name: str, decimal: str | None, from_file: bool) -> Columns:
     """Describe one Arrow column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -261,7 +262,8 @@ def _of_column(column: Any, name: str, decimal: str | None) -> Columns:
     kind = column.type
     is_text = pa.types.is_dictionary(kind) or kind_of(kind) == "text"
     if is_text:
-        return _of_text(as_words(_whole(column)), name, decimal)
+        in_text = from_file and not pa.types.is_dictionary(kind)
+        return _of_text(as_words(_whole(column)), name, decimal, in_text)
     if dates.is_date(kind):
         return _special(floats(dates.days(_whole(column))), ColumnKind.DATES)
     if kind_of(kind) == "number":
@@ -293,7 +295,7 @@ def _special(values: npt.NDArray[np.float64], kind: ColumnKind, gaps: int | None
     return found
 
 
-def _of_text(text: Any, name: str, decimal: str | None) -> Columns:
+def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> Columns:
     """Describe a column of text: numbers, dates or words."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -308,7 +310,7 @@ def _of_text(text: Any, name: str, decimal: str | None) -> Columns:
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
     found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
-    if decimal is not None and dates.orders(words[:1000].to_pylist()):
+    if may_be_dates and dates.orders(words[:1000].to_pylist()):
         found.kinds[0] = ColumnKind.DATES
     elif decimal is not None and 2 * numbers >= len(words):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS

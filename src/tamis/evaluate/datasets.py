@@ -113,6 +113,7 @@ def read_datasets(
 ) -> list[DataSet]:
     """Read the data sets: a path, several, or a mapping of names to paths or arrays.
 
+    Without a mapping, a file is called by its name, with its folder if another has the same.
     `reading` holds options of ``tamis.open``. Options that a format does not have are ignored, so
     that files of several formats can be given together. `task` says what the targets hold.
     """
@@ -123,8 +124,13 @@ def read_datasets(
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
     sets = [read_dataset(given, None, reading, task) for given in data]
+    names = Counter(one.name for one in sets)
+    for one, given in zip(sets, data, strict=True):  # files of the same name: with their folder
+        if names[one.name] > 1 and isinstance(given, (str, os.PathLike)):
+            folder = os.path.basename(os.path.dirname(os.path.abspath(masked(os.fspath(given)))))
+            one.name = f"{one.name} ({folder})" if folder else one.name
     seen: Counter[str] = Counter()
-    for one in sets:  # files of the same name are numbered
+    for one in sets:  # those that still have the same name are numbered
         seen[one.name] += 1
         if seen[one.name] > 1:
             one.name = f"{one.name} ({seen[one.name]})"

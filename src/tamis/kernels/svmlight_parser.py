@@ -27,6 +27,12 @@ TAB, NEWLINE, RETURN, SPACE, HASH, COLON = 9, 10, 13, 32, 35, 58
 #: The largest index that is read; one more than it still fits an int64.
 LARGEST_INDEX = 2**62
 
+#: From here on, different whole numbers can be the same float64.
+LARGEST_EXACT = 2.0**53
+
+#: The largest whole number that a label may be.
+LARGEST_WHOLE = 2**63 - 1
+
 #: Bytes that are searched together for the end of a line.
 STEP = 128
 
@@ -154,7 +160,7 @@ def _row(text, i, least, labels, indptr, indices, values, slow, found):
             found[FAULT] = BAD_LABEL
             return i
         row = found[ROWS]
-        if status == FOR_PYTHON:
+        if status == FOR_PYTHON or abs(value) >= LARGEST_EXACT:
             _mark_slow(-1 - row, i, slow, found)
         labels[row] = value
         start = _skip_blanks(text, end)
@@ -185,9 +191,9 @@ def parse_rows(text, least, labels, indptr, indices, values, slow, found, bad):
     `bad` lists (code, byte) of each; the first for which it has no room ends the parsing, and is in
     `found`. `least` is the smallest index allowed. `labels`, `indptr`, `indices` and `values` are
     filled from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens
-    for Python's float: (entry, byte), with entry -1 - row for a label; if it is too short for
-    found[SLOW] of them, parse again with a longer one. `found` receives the counts and the fault;
-    it must start as `new_found()`.
+    for Python's float, and labels that a float may not hold: (entry, byte), with entry -1 - row for
+    a label; if it is too short for found[SLOW] of them, parse again with a longer one. `found`
+    receives the counts and the fault; it must start as `new_found()`.
     """
     i, skipped = 0, 0
     indptr[0] = 0
@@ -241,22 +247,44 @@ def _next_line(text, i):
 
 
 @inline
-def scan_labels(text, labels):
+def scan_labels(text, labels, large):
     """List the labels of rows, each run of the same one once; return their number.
 
-    Labels that are not numbers are skipped: `parse_rows` reports them.
+    Those that a float may not hold are listed by the byte where they begin, in `large`; their
+    number is returned second. Labels that are not numbers are skipped: `parse_rows` reports them.
     """
-    count = 0
+    count, n_large = 0, 0
     i = 0
     while i < len(text):
         i = _skip_blanks(text, i)
         value, end, status = read_number(text, i)
-        is_label = status == EXACT and _ends_token(byte(text, end))
-        if is_label and (count == 0 or labels[count - 1] != value):
+        is_label = status != NOT_A_NUMBER and _ends_token(byte(text, end))
+        if is_label and (status == FOR_PYTHON or abs(value) >= LARGEST_EXACT):
+            large[n_large] = i
+            n_large += 1
+        elif is_label and (count == 0 or labels[count - 1] != value):
             labels[count] = value
             count += 1
         i = _next_line(text, i)
-    return count
+    return count, n_large
+
+
+@inline
+def read_whole(text, at, numbers, fine):
+    """Read the whole numbers that begin at some bytes; `fine` says which are ones of 64 bits."""
+    for k in range(len(at)):
+        i = at[k]
+        negative = byte(text, i) == MINUS
+        i += int(negative or byte(text, i) == PLUS)
+        first, number, fits = i, 0, True
+        digit = byte(text, i) - ZERO
+        while 0 <= digit <= 9:
+            fits &= number <= (LARGEST_WHOLE - digit) // 10
+            number = number * 10 + digit if fits else 0
+            i += 1
+            digit = byte(text, i) - ZERO
+        numbers[k] = -number if negative else number
+        fine[k] = fits and i > first and _ends_token(byte(text, i))
 
 
 @inline

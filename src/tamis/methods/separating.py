@@ -47,7 +47,7 @@ from tamis.methods.shadow_worlds import SeparatingWorld
 BLANKETS = ("parents-children", "full")
 
 #: A search through more sets than this is worth a warning before it begins.
-MANY_TESTS = 20_000
+MANY_TESTS = 10_000
 
 
 class Separable(Kept):
@@ -428,7 +428,8 @@ class SeparatingStreamRule(SeparatingRule, MeasuredRule):
         try:
             return self.judge(arrival, kept)
         except TestsSpent:
-            kept.spent_at = arrival.feature
+            if kept.spent_at is None:
+                kept.spent_at = arrival.feature
             return Decision(arrival.feature, "unexamined", arrival.relevance)
 
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}

@@ -24,7 +24,7 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.core.target import MOST_CLASSES
 from tamis.core.tasks import task_of
-from tamis.sources.rebatch import Piece, rebatch
+from tamis.sources.rebatch import Piece, join_labels, rebatch
 
 #: Called as progress(what, done, total): the task, the amount done, and the total (None if
 #: unknown). The units depend on the source: bytes of a text file, columns of a matrix.
@@ -397,7 +397,7 @@ class RowSource(Source):
         """Return everything at once: a CSR matrix or an array in C order, and the target."""
         blocks: list[Any] = list(self.all_rows())
         labels = [block.y for block in blocks if block.y is not None]
-        y: Any = np.concatenate(labels) if labels else self.target()
+        y: Any = join_labels(labels) if labels else self.target()
         parts = [block.values for block in blocks]
         if self.first_number:
             parts = [replace(part, indices=part.indices - self.first_number) for part in parts]
@@ -633,12 +633,14 @@ def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return whole_numbers(found) if found.dtype.kind == "f" else found
 
 
-def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def whole_numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return labels as int64 when all of them are whole numbers, else unchanged.
 
     >>> whole_numbers(np.array([1.0, -1.0])).tolist(), whole_numbers(np.array([0.5, 1.0])).tolist()
     ([1, -1], [0.5, 1.0])
     """
+    if y.dtype.kind != "f":
+        return y
     is_whole = bool(np.all(np.abs(y) < 2**53) and np.all(y == np.floor(y)))
     return y.astype(np.int64) if is_whole else y
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,7 @@ def join(pieces: list[Piece]) -> Piece:
         return pieces[0]
     rows = [piece for _, piece in pieces]
     targets = [y for y, _ in pieces if y is not None]
-    y = np.concatenate(targets) if targets else None
+    y = join_labels(targets) if targets else None
     if not isinstance(rows[0], Compressed):
         return y, np.concatenate(rows)
     lengths = np.concatenate([np.diff(piece.indptr) for piece in rows])
@@ -53,6 +53,24 @@ def join(pieces: list[Piece]) -> Piece:
     indices = np.concatenate([piece.indices for piece in rows])
     values = np.concatenate([piece.data for piece in rows])
     return y, Compressed(indptr, indices, values)
+
+
+def join_labels(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Concatenate targets; whole numbers beyond 2^53 stay exact beside smaller ones as floats.
+
+    >>> join_labels([np.array([1.0, 2.0]), np.array([2**60 + 1])]).tolist()
+    [1, 2, 1152921504606846977]
+    """
+    kinds = {part.dtype.kind for part in parts}
+    floats = [part for part in parts if part.dtype.kind == "f"]
+    if kinds == {"i", "f"} and all(map(are_whole, floats)):
+        parts = [part.astype(np.int64) for part in parts]
+    return np.concatenate(parts)
+
+
+def are_whole(numbers: npt.NDArray[np.float64]) -> bool:
+    """Return whether all numbers are whole and fit in 64 bits."""
+    return bool(np.all(np.abs(numbers) < 2.0**63) and np.all(numbers == np.floor(numbers)))
 
 
 def with_rows(block: ColumnBlock, rows: npt.NDArray[np.intp]) -> ColumnBlock:

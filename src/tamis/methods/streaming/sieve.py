@@ -113,8 +113,9 @@ class SieveRule(MeasuredRule):
         panel = measure.panel(target)
         if not hasattr(panel, "beyond_many"):
             raise ParameterError(
-                f"Sieve asks what a feature says once another is known, and {measure!r} does not "
-                "tell; use measure='any_shape', or a method that needs pairs only, such as saola"
+                f"Sieve works with the measure any_shape only, and not with {measure.name}; leave "
+                f"the measure out, or use a method that takes {measure.name}: --method saola, "
+                "SAOLA() in Python"
             )
         if self.n_features is None:
             size = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)

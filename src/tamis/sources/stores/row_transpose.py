@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
 from tamis.sources.base import Progress, RowSource, whole_numbers
+from tamis.sources.rebatch import join_labels
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.sparse_runs import SparseRuns
 
@@ -47,7 +48,7 @@ def transpose(
     words = source.words()
     if words is not None:
         writer.words[0] = words
-    y = np.concatenate(labels) if labels else None
+    y = join_labels(labels) if labels else None
     return runs.n_rows, whole_numbers(y) if source.whole_labels and y is not None else y
 
 

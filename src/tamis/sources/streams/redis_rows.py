@@ -31,6 +31,7 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
+from tamis.sources.rebatch import join_labels
 from tamis.sources.streams.redis_stream import Entry, Stream, id_key
 from tamis.sources.text.svmlight_rows import parse_chunk
 
@@ -117,7 +118,7 @@ class RedisSource(RowSource):
                 assert isinstance(block.values, Compressed)
                 width = max(width, int(block.values.indices.max(initial=-1)) + 1)
                 labels.append(np.asarray(block.y))
-            self._y = whole_numbers(np.concatenate([np.zeros(0), *labels]))
+            self._y = whole_numbers(join_labels([np.zeros(0), *labels]))
             self._width = width if self._width is None else self._width
         return self._y
 

@@ -25,11 +25,24 @@ from tamis.sources.base import (
 )
 from tamis.sources.rebatch import Piece
 from tamis.sources.tables import table_columns as columns
-from tamis.sources.tables.dates import days, is_date, note_left_out
+from tamis.sources.tables.dates import (
+    Order,
+    days,
+    is_date,
+    note_left_out,
+    orders,
+    refuse_others,
+    refuse_two_orders,
+    text_days,
+)
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
 #: Number of default blocks of rows read at a time.
 _HIGHER = 8
+
+
+#: Values that say whether a column of text holds dates.
+FIRST = 1_000
 
 
 class TableSource(ColumnSource, RowSource):
@@ -77,14 +90,18 @@ class TableSource(ColumnSource, RowSource):
             known = columns.kind_of(kind)
             if known == "other" and not pa.types.is_null(kind) and not is_date(kind):
                 raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
-            self._is_words[j] = is_category or known == "text"
+            self._is_words[j] = is_category or (known == "text" and name not in self._in_text)
         self._words: dict[str, Any] = {}
 
     def _without_dates(self, features: list[str]) -> list[str]:
         """Return the features that are not dates, unless dates are taken as numbers."""
         self._dates: list[str] = []
         types, roles = self._file.schema, self._roles
-        found = [n for n in features if is_date(types.field(n).type) and n not in roles.categorical]
+        plain = [name for name in features if name not in roles.categorical]
+        self._in_text = self._dates_in_text(
+            [n for n in plain if columns.kind_of(types.field(n).type) == "text"]
+        )
+        found = [n for n in plain if n in self._in_text or is_date(types.field(n).type)]
         if not found or roles.dates == "number":
             return features
         left = [name for name in features if name not in set(found)]
@@ -98,6 +115,26 @@ class TableSource(ColumnSource, RowSource):
             note_left_out(self.path, found)
             roles.dates = "ignore"  # said once, not again where the source is opened again
         return left
+
+    def _dates_in_text(self, names: list[str]) -> dict[str, list[Order]]:
+        """Find the columns of text in a file that hold dates: those whose first values are dates.
+
+        Returns the ways in which they are written. A column that also holds something else raises
+        an error, as in a CSV file.
+        """
+        if not names or getattr(self._file, "content", None) is None:
+            return {}
+        found = {}
+        first = next(iter(self._file.batches(names, FIRST)), None)
+        for name in names if first is not None else ():
+            values = first.column(name).drop_null().to_pylist()
+            if ways := orders(values):
+                what = f"{self.path}: column {name!r}"
+                refuse_others(self._file.read([name]).column(0), what)
+                if self._roles.dates == "number":
+                    refuse_two_orders(ways, values, what)
+                found[name] = ways
+        return found
 
     def names(self) -> Names:
         """Return the names of the features."""
@@ -177,6 +214,10 @@ class TableSource(ColumnSource, RowSource):
         """Return a column of numbers or dates as floats."""
         if is_date(column.type):
             return columns.floats(days(column))
+        if name in self._in_text:
+            what = f"{self.path}: column {name!r}"
+            whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+            return columns.floats(text_days(whole, self._in_text[name][0], what))
         return columns.floats(column, f"{self.path}: column {name!r}")
 
     def details(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
-from tamis.sources.rebatch import rebatch
+from tamis.sources.rebatch import are_whole, join_labels, rebatch
 from tamis.sources.text_files import DamageError, TextFile, in_order, open_text
 
 #: Bytes of text that a thread parses at a time: for a selector, and for a learner.
@@ -189,7 +189,7 @@ class SvmlightSource(RowSource):
         """Return the labels, as int64 if all are whole numbers; needs a pass the first time."""
         if self._labels is None and self.rereadable:
             labels: list[Any] = [block.y for block in self.all_rows()]
-            self._labels = whole_numbers(np.concatenate(labels))
+            self._labels = whole_numbers(join_labels(labels))
         return self._labels
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
@@ -197,11 +197,11 @@ class SvmlightSource(RowSource):
         if not self.rereadable:
             self._held, looked = self._look(self._texts(0, None))
             first = [_labels(text) for text in looked]
-            return as_classes(np.unique(np.concatenate(first)), self.name) if first else None
-        found = np.zeros(0)
+            return as_classes(np.unique(join_labels(first)), self.name) if first else None
+        found: npt.NDArray[Any] = np.zeros(0)
         try:
             for labels in in_order(self._text.chunks(self.chunk), _labels):
-                found = np.union1d(found, labels)
+                found = np.unique(join_labels([found, labels]))
                 progress("reading labels", self._text.done, self._text.size)
         except DamageError:  # the next pass reports the damage
             pass
@@ -324,7 +324,7 @@ class SvmlightSource(RowSource):
 
         with ThreadPoolExecutor(thread_count()) as pool:
             list(pool.map(join, blocks, ends))
-        self._labels = whole_numbers(np.concatenate([block.y for block in blocks]))
+        self._labels = whole_numbers(join_labels([block.y for block in blocks]))
         matrix = csr_matrix((values, indices, indptr), shape=(n_rows, n_columns))
         matrix.has_canonical_format = True
         return matrix, self._labels
@@ -427,10 +427,24 @@ class SvmlightSource(RowSource):
             bad.add(IN_WORDS[kind], len(at), f"{self.name}, line {number}")
 
 
-def _labels(text: Text) -> npt.NDArray[np.float64]:
+def _labels(text: Text) -> npt.NDArray[Any]:
     """Return the distinct labels of a chunk."""
-    labels = np.empty(kernel.count_marks(text)[1])
-    return np.unique(labels[: kernel.scan_labels(text, labels)])
+    newlines = kernel.count_marks(text)[1]
+    labels, large = np.empty(newlines), np.empty(newlines, dtype=np.int64)
+    count, n_large = kernel.scan_labels(text, labels, large)
+    found = np.unique(labels[:count])
+    if not n_large:
+        return found
+    whole, fine = _whole(text, large[:n_large])
+    other = [float(_token(text, at)) for at in large[:n_large][~fine].tolist()]
+    return np.unique(join_labels([whole[fine], found, np.array(other, dtype=np.float64)]))
+
+
+def _whole(text: Text, at: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Any]:
+    """Return the whole numbers that begin at some bytes, and which of them are ones."""
+    numbers, fine = np.empty(len(at), np.int64), np.empty(len(at), np.bool_)
+    kernel.read_whole(text, at, numbers, fine)
+    return numbers, fine
 
 
 def _scan(texts: Iterable[Text]) -> Counts:
@@ -470,7 +484,7 @@ class Chunk:
     """
 
     text: Text
-    labels: npt.NDArray[np.float64]
+    labels: npt.NDArray[Any]  # float64, or int64 if there are whole numbers that floats would round
     rows: Compressed
     found: npt.NDArray[np.int64]
     fault: Fault | None
@@ -505,8 +519,9 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
-    too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.indptr)
-    labels, bad = labels[:n_rows], bad[:count]
+    slow = slow[: found[kernel.SLOW]]
+    too_large, kept = _slow_numbers(text, slow, labels[:n_rows], values, rows.indptr)
+    bad = bad[:count]
     fault = None
     if skip and too_large:
         # Rows with a number that is too large are left out, and listed with the bad lines.
@@ -515,13 +530,13 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
         bad = np.concatenate([bad, more])
         bad = bad[np.argsort(bad[:, 1], kind="stable")]
         good = np.setdiff1d(np.arange(n_rows), list(first))
-        labels, rows = labels[good], rows.pick(good)
+        kept, rows = kept[good], rows.pick(good)
         found[kernel.ROWS], found[kernel.ENTRIES] = len(rows), rows.stored
     elif too_large:
         fault = too_large[0][1]
     elif found[kernel.FAULT] != kernel.FINE:
         fault = Fault(int(found[kernel.FAULT]), int(found[kernel.FAULT_AT]))
-    return Chunk(text, labels, rows, found, fault, bad)
+    return Chunk(text, kept, rows, found, fault, bad)
 
 
 def _slow_numbers(
@@ -530,14 +545,21 @@ def _slow_numbers(
     labels: npt.NDArray[np.float64],
     values: npt.NDArray[np.float64],
     indptr: npt.NDArray[np.int64],
-) -> list[tuple[int, Fault]]:
-    """Use Python to parse the tokens that the kernel marked; return rows that float64 cannot hold.
+) -> tuple[list[tuple[int, Fault]], npt.NDArray[Any]]:
+    """Parse the tokens that the kernel marked; return rows that cannot be held, and the labels.
 
     Those are rows with a number that overflows, and with a label that would be rounded: two
-    identifiers must not become one class.
+    identifiers must not become one class. Whole numbers of 64 bits are exact: then all labels are
+    int64, if all are whole.
     """
     too_large = []
-    for entry, at in slow.tolist():
+    of_label = slow[:, 0] < 0
+    whole, fine = _whole(text, slow[of_label, 1])
+    of_row = -1 - slow[of_label, 0]
+    rounded = np.ones(len(slow), np.bool_)
+    rounded[of_label] = ~fine
+    labels[of_row[fine]] = whole[fine]
+    for entry, at in slow[rounded].tolist():
         token = _token(text, at)
         number = float(token)
         row = -1 - entry if entry < 0 else int(np.searchsorted(indptr, entry, side="right")) - 1
@@ -547,7 +569,11 @@ def _slow_numbers(
             labels[row] = number
         else:
             values[entry] = number
-    return too_large
+    kept: npt.NDArray[Any] = labels
+    if fine.any() and are_whole(labels):
+        kept = labels.astype(np.int64)
+        kept[of_row[fine]] = whole[fine]
+    return too_large, kept
 
 
 def _is_rounded(token: str, number: float) -> bool:
@@ -583,8 +609,8 @@ def _explain(kind: int, token: str) -> str:
         is_finite = True
     if kind == kernel.BAD_LABEL and is_finite and token.lstrip("+-").isdecimal():
         return (
-            "is a whole number beyond 2^53 that a float cannot hold, so two such labels could "
-            "become one class; renumber the classes, or read the labels from a CSV or Parquet file"
+            "is a whole number of more than 64 bits; renumber the classes, or read the labels "
+            "from a CSV or Parquet file"
         )
     if kind == kernel.BAD_LABEL and "," in token:
         return "is a list of labels (multi-label); expected one number at the start of each line"
