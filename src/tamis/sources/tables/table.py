@@ -125,7 +125,7 @@ class TableSource(ColumnSource, RowSource):
         if not names or getattr(self._file, "content", None) is None:
             return {}
         found = {}
-        first = next(iter(self._file.batches(names, FIRST)), None)
+        first: Any = next(iter(self._file.batches(names, FIRST)), None)
         for name in names if first is not None else ():
             values = first.column(name).drop_null().to_pylist()
             if ways := orders(values):
