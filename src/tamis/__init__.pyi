@@ -54,6 +54,7 @@ from tamis.estimators.streaming import GroupSAOLA as GroupSAOLA
 from tamis.estimators.streaming import OFSDensity as OFSDensity
 from tamis.estimators.streaming import Sieve as Sieve
 from tamis.evaluate.halves import stability as stability
+from tamis.evaluate.honest_score import judge as judge
 from tamis.kernels.threads import threads as threads
 from tamis.measures.any_shape import AnyShape as AnyShape
 from tamis.measures.fisher_z import FisherZ as FisherZ

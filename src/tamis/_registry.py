@@ -330,6 +330,7 @@ PUBLIC = {
     "Selection": "tamis.engine.persistent.selection:Selection",
     "TamisError": "tamis.core.errors:TamisError",
     "Verdict": "tamis.core.decisions:Verdict",
+    "judge": "tamis.evaluate.honest_score:judge",
     "learn": "tamis.engine.learning.learn:learn",
     "open": "tamis.sources:open_source",
     "open_model": "tamis.engine.learning.model:open_model",

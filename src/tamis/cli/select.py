@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis._registry import ENCODERS, MEASURES, METHODS
+from tamis._registry import ENCODERS, MEASURES, METHODS, load
 from tamis.cli.options import (
     COMMIT_EVERY,
     Choice,
@@ -100,6 +100,12 @@ def _method_name(value: str) -> str:
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--judge", is_flag=False, flag_value="linear", type=Choice(["linear", "forest"]),
+    metavar="[MODEL]",
+    help="Also score the whole procedure on rows that it did not see: it is repeated in three "
+    "times five folds. MODEL predicts with the kept features: linear (the default) or forest.",
 )  # fmt: skip
 @task_option
 @click.option(
@@ -231,6 +237,11 @@ def _select(options: Any, begun: float) -> Run:
 
         refuse_unfinished(out, force=options.force)
     check_folder(out, "run", force=options.force)
+    if options.judge is not None and (options.checkpoint or "cluster" in options.execution):
+        raise ParameterError(
+            "--judge repeats the selection in folds, in this process; leave out --checkpoint and "
+            "--cluster, or judge later with tamis.judge"
+        )
     selector, about = _method(options)
     source = open_source(data, memory=options.memory, **options.reading)
     refuse_without_target(source)
@@ -269,6 +280,7 @@ def _select(options: Any, begun: float) -> Run:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}
             run.trust |= _stability(run, columns, selector, options.stability, about, report)
+            run.trust |= _judged(columns, selector, options, about, report)
             save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
@@ -294,6 +306,18 @@ def _stability(
     how = {name: value for name, value in about.items() if name != "command"}
     found = stability(columns, selector, pairs=pairs, run=run, progress=progress, **how)
     return {"stability": found.record()}
+
+
+def _judged(
+    columns: Any, selector: ColumnSelector, options: Any, about: dict[str, Any], report: Any
+) -> dict[str, Any]:
+    """Return the score of the whole procedure, if it was requested."""
+    if options.judge is None:
+        return {}
+    judge = load("tamis.evaluate.honest_score:judge")  # which needs scikit-learn
+    how = {key: value for key, value in about.items() if key != "command"}
+    judged = judge(columns, selector.rule, model=options.judge, progress=report, **how)
+    return {"judged": judged.record()}
 
 
 def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:

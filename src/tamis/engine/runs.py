@@ -29,6 +29,7 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import SourceError
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
+from tamis.core.judged import Judged
 from tamis.core.masking import masked
 from tamis.core.notebook import card, listed
 from tamis.core.sentences import counted, join
@@ -254,6 +255,8 @@ def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:
         found["gate"] = gate_words(trust["gate"])
     if "stability" in trust:
         found["stability"] = str(trust["stability"]["sentence"])
+    if "judged" in trust:
+        found["judged"] = str(Judged.of(trust["judged"]))
     return found
 
 

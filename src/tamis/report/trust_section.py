@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.false_keeps import FalseKeeps
+from tamis.core.judged import Judged
 from tamis.engine.runs import Run, gate_words
 from tamis.report.page import Column, Facts, Section, Table
 
@@ -34,6 +35,13 @@ def trust_section(run: Run) -> Section | None:
         value = found["families"]["nogueira"]
         items.append(("stability over rows", "none" if value is None else f"{value:.2f}"))
         notes.append(f"Stability: {found['sentence']}.")
+    if "judged" in run.trust:
+        judged = Judged.of(run.trust["judged"])
+        items += [(f"{judged.scoring}, {what}", str(score)) for what, score in judged.rows()]
+        notes.append(
+            f"Scores are those of a {judged.model} on rows that neither the selection nor the "
+            f"model saw, with 95 % intervals: everything was repeated in {judged.cv} folds."
+        )
     return Facts("How far can this be trusted?", items, notes) if items or notes else None
 
 
