@@ -68,6 +68,8 @@ def test_features_to_keep_stay_and_the_order_still_does_not_matter() -> None:
     ("make", "message"),
     [
         (lambda X, y: tamis.select(X, free(), y, stop="features=2"), "stopping rule"),
+        (lambda X, y: SAOLA("fisher_z", order="free", fdr=0.1).fit(X, y), "levels of gate="),
+        (lambda X, y: SAOLA("fisher_z", order="free", shadows=3).fit(X, y), "shadow worlds"),
         (lambda X, y: Selection.create("never", y, SAOLA(order="free")), "name the measure"),
     ],
 )

@@ -125,6 +125,18 @@ def test_columns_without_names_are_told_apart_by_their_values(seed) -> None:
     assert len(kept) == 1
 
 
+def test_a_gate_that_decides_about_a_whole_table_does_not_bring_the_order_back() -> None:
+    X, y = table(5, discrete=False, columns=60)
+    sets = set()
+    for k in range(20):
+        order = np.random.default_rng(k).permutation(60)
+        frame = pd.DataFrame(X[:, order], columns=[f"c{j}" for j in order])
+        selector = SAOLA("fisher_z", order="free", fdr=0.2, gate="batch-bh")
+        sets.add(frozenset(selector.fit(frame, y).get_feature_names_out()))
+    assert len(sets) == 1
+    assert len(sets.pop()) > 1
+
+
 def test_of_near_equal_features_the_cheaper_one_stays() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)

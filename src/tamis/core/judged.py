@@ -72,8 +72,9 @@ class Judged:
 
     def __str__(self) -> str:
         beside = "" if self.every is None else f"; all {self.n_features:,} features {self.every}"
+        features = "feature" if self.n_kept == 1 else "features"
         return (
             f"{self.scoring} {self.kept} on rows that were not selected with, "
-            f"{self.n_kept:,.3g} features on average{beside}; as many at random {self.random} "
+            f"{self.n_kept:,.3g} {features} on average{beside}; as many at random {self.random} "
             f"({self.model}, {self.cv} folds, 95 % intervals)"
         )

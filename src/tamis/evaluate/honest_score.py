@@ -144,7 +144,7 @@ def folds_of(
 ) -> list[Fold]:
     """Return repeated folds: stratified for classes, and with groups of rows kept together."""
     if groups is None and target.is_classes:
-        return make_folds(target.codes, cv, random_state)
+        return make_folds(np.asarray(target.codes, np.int64), cv, random_state)
     n = target.n_rows
     found: list[Fold] = []
     labels = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
@@ -178,7 +178,8 @@ class _Judging:
     ) -> None:
         self.columns, self.target, self.selector, self.how = columns, target, selector, how
         self.model, self.random_state = model, random_state
-        self.y = target.codes if target.is_classes else target.values
+        coded = target.codes if target.is_classes else target.values
+        self.y: npt.NDArray[Any] = np.asarray(coded)
         self.table = Table.of(columns)
 
     def over(self, folds: Sequence[Fold], cv: str, progress: Progress) -> Judged:
@@ -204,7 +205,7 @@ class _Judging:
         progress("judging folds", len(folds), len(folds))
         ratio = float(np.mean([len(f.test) / len(f.train) for f in folds]))
         repeats = 1 + max(f.repeat for f in folds)
-        scores = {
+        scores: dict[str, Any] = {
             name: score_of(1 - np.array(wrong[name]), ratio, self.binomial(missed[name] / repeats))
             if wrong[name] else None
             for name in names
@@ -212,7 +213,7 @@ class _Judging:
         return Judged(
             CLASSES if self.target.is_classes else NUMBERS, _called(self.model), cv, **scores,
             n_kept=float(np.mean(sizes)), n_features=len(every), n_rows=self.target.n_rows,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
 
     def selected(self, fold: Fold) -> tuple[Ints, Ints]:
         """Return the columns that a selection from the training rows keeps, and all candidates."""
@@ -221,7 +222,7 @@ class _Judging:
             rows = SomeRows(self.columns, fold.train, self.target.labels)
             run = select(rows, self.selector, task=self.target.task, **self.how)
         place = run.source.get("arranged")
-        kept, every = run.log.replay(), range(len(run.log))
+        kept, every = run.log.replay(), list(range(len(run.log)))
         if place is not None:
             kept, every = original_positions(place, kept), original_positions(place, every)
         return np.array(sorted(kept), np.int64), np.array(sorted(every), np.int64)

@@ -126,11 +126,6 @@ class SAOLARule(MeasuredRule):
     def check_params(self) -> None:
         """Raise an error for a parameter outside its range, or two that exclude each other."""
         super().check_params()
-        if self.order == "free" and getattr(self, "fdr", None) is not None:
-            raise ParameterError(
-                "SAOLA: the levels of fdr= depend on the order in which columns arrive, so it "
-                "cannot be used with order='free'; leave one of the two out"
-            )
         if self.costs is not None:
             check_costs(self.costs, self.order)
         if self.shadows and self.order == "free":
