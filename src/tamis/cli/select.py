@@ -237,11 +237,6 @@ def _select(options: Any, begun: float) -> Run:
 
         refuse_unfinished(out, force=options.force)
     check_folder(out, "run", force=options.force)
-    if options.judge is not None and (options.checkpoint or "cluster" in options.execution):
-        raise ParameterError(
-            "--judge repeats the selection in folds, in this process; leave out --checkpoint and "
-            "--cluster, or judge later with tamis.judge"
-        )
     selector, about = _method(options)
     source = open_source(data, memory=options.memory, **options.reading)
     refuse_without_target(source)
@@ -328,9 +323,10 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     from tamis.measures import MutualInformation
     from tamis.methods import Rule
 
-    if options.stability is not None and (options.checkpoint or "cluster" in options.execution):
+    again = [name for name in ("stability", "judge") if getattr(options, name) is not None]
+    if again and (options.checkpoint or "cluster" in options.execution):
         raise ParameterError(
-            "--stability repeats the selection in this process, so it goes without --checkpoint "
+            f"--{again[0]} repeats the selection in this process, so it goes without --checkpoint "
             "and --cluster"
         )
     encode, missing = options.encode, options.missing

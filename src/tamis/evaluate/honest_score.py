@@ -41,7 +41,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.judged import Judged, Score
 from tamis.core.params import OneOf, check
@@ -49,12 +49,12 @@ from tamis.core.target import Target
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.selecting import select
+from tamis.evaluate.halves import SomeRows
 from tamis.evaluate.protocol import Fold, fold_seed, make_folds, parse_cv
 from tamis.sources import open_source
 from tamis.sources.aside import arranged, original_positions
 from tamis.sources.axis import temporary_columns
-from tamis.sources.base import ColumnSource, ColumnWrapper, Progress, silent
-from tamis.sources.rebatch import with_rows
+from tamis.sources.base import ColumnSource, Progress, silent
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -219,8 +219,8 @@ class _Judging:
         """Return the columns that a selection from the training rows keeps, and all candidates."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given for all rows
-            rows = SomeRows(self.columns, fold.train, self.target.labels)
-            run = select(rows, self.selector, task=self.target.task, **self.how)
+            rows, labels = SomeRows(self.columns, fold.train), self.target.labels[fold.train]
+            run = select(rows, self.selector, labels, task=self.target.task, **self.how)
         place = run.source.get("arranged")
         kept, every = run.log.replay(), list(range(len(run.log)))
         if place is not None:
@@ -273,43 +273,7 @@ def score_of(folds: Floats, ratio: float, least: float = 0.0) -> Score:
     return Score(mean, error, low, min(mean + half, 1.0))
 
 
-# --- the rows and columns of a fold ----------------------------------------------------------
-
-
-class SomeRows(ColumnWrapper):
-    """Some rows of a source, with their target."""
-
-    def __init__(self, source: ColumnSource, rows: Ints, labels: npt.NDArray[Any]) -> None:
-        super().__init__(source)
-        self._rows, self._labels = rows, labels
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._rows)
-
-    def change(self, block: ColumnBlock) -> ColumnBlock:
-        """Return the rows of a block."""
-        return with_rows(block, self._rows)
-
-    def target(self) -> npt.NDArray[Any]:
-        """Return the target of the rows."""
-        return self._labels[self._rows]
-
-    def missing_target(self) -> None:
-        """Return None: there is a target."""
-
-    def keys(self) -> None:
-        """Return None: rows are not told apart."""
-
-    def column(self, *args: Any) -> Any:
-        """Return the rows of a column."""
-        found = self._source.column(*args)
-        return None if found is None else found[self._rows]
-
-    def fingerprint(self) -> str:
-        """Return nothing: the record of a fold is not kept."""
-        return ""
+# --- the columns of a fold -------------------------------------------------------------------
 
 
 class Table:
