@@ -254,8 +254,24 @@ def permutation_p(
         # Nearly without variance, as one row of equal classes, the trace is the same for all
         # permutations; the function would take seconds for each such column.
         size = np.where(size < 1e9, size, 0.0)
-        p = betaincc(mean * size, (1 - mean) * size, np.clip(share / top, 0.0, 1.0))
+        p = _upper_tails(mean * size, (1 - mean) * size, np.clip(share / top, 0.0, 1.0))
     return np.where((top > 0) & (size > 0), p, 1.0)
+
+
+def _upper_tails(a: Any, b: Any, x: Any) -> Any:
+    """Return ``betaincc(a, b, x)``, once for columns that share all three numbers.
+
+    It takes microseconds, and sparse columns have few different statistics.
+    """
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x))
+    a, b, x = (np.broadcast_to(values, shape).ravel() for values in (a, b, x))
+    order = np.lexsort((x, b, a))
+    ordered = np.array([a[order], b[order], x[order]])
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
+    result = np.empty(len(order))
+    result[order] = betaincc(*ordered[:, is_new])[np.cumsum(is_new) - 1]
+    return result.reshape(shape)
 
 
 def rank_p(form: TargetForm, explained: Floats, top: Floats, fourths: Floats) -> Floats:
