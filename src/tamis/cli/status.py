@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tamis.cli.options import json_option
 from tamis.cli.output import echo, echo_json
-from tamis.engine.persistent.saved_selection import read_saved
+from tamis.core.certificate import Certificate
+from tamis.engine.persistent.saved_selection import is_persistent, read_saved
+
+#: So many certified features are named.
+SHOWN = 20
 
 
 @click.command("status")
 @click.argument("run", type=click.Path())
+@click.option(
+    "--certify", type=float, metavar="RATE",
+    help="Name the kept features of which an expected share of at most RATE is independent of the "
+    "target, whatever the dependence between columns, e.g. 0.1.",
+)  # fmt: skip
 @json_option
-def command(run: str, as_json: bool) -> None:
+def command(run: str, certify: float | None, as_json: bool) -> None:
     """Show the state of the selection in RUN: features seen and kept, feeds, open work.
 
     \b
     Examples:
       tamis status run/
+      tamis status run/ --certify 0.1
       tamis status run/ --json
     """  # noqa: D301  (click needs the backspace character)
-    facts = read_saved(run).status()
+    facts, certificate = _facts(run, certify)
+    if as_json:
+        more = {} if certificate is None else {"certificate": certificate.record()}
+        echo_json(facts | more)
+        return
+    lines = _lines(facts) if facts else []
+    if certificate is not None:
+        lines.append(("certified", str(certificate)))
+        some, rest = certificate.names[:SHOWN], len(certificate.names) - SHOWN
+        names = ", ".join(some) + (f" and {rest:,} more (--json lists them)" if rest > 0 else "")
+        lines += [("", names)] if some else []
+    echo(*(f"{key:<11} {value}" for key, value in lines))
+
+
+def _facts(run: str, certify: float | None) -> tuple[dict[str, Any], Certificate | None]:
+    """Return the state of a selection, and the certified part of what it keeps if requested."""
+    path = Path(run)
+    if certify is not None and not is_persistent(path) and (path / "run.json").is_file():
+        from tamis.engine.runs import open_run
+
+        return {}, open_run(path).certificate(certify)  # a method that saw all columns at once
+    saved: Any = read_saved(run)
+    facts = saved.status()
     if not facts["shown"]:
         from tamis.engine.persistent.selection import Selection
 
-        facts = Selection.open(run).status()  # which repairs what a crash left behind
-    if as_json:
-        echo_json(facts)
-    else:
-        echo(*(f"{key:<11} {value}" for key, value in _lines(facts)))
+        saved = Selection.open(run)  # which repairs what a crash left behind
+        facts = saved.status()
+    return facts, None if certify is None else saved.certificate(certify)
 
 
 #: Facts that are printed on separate lines.

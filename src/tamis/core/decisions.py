@@ -359,6 +359,11 @@ class DecisionLog:
             return float("nan")
         return float(self._values.between(feature, feature + 1)[0])
 
+    def tested_level(self, feature: int) -> tuple[float, float]:
+        """Return the relevance of a feature when it arrived, and the level it was compared with."""
+        level = self._levels.between(feature, feature + 1)[0]
+        return float(self._relevance.view[feature]), float(level)
+
     def decision(self, i: int) -> Decision:
         """Return recorded decision number i."""
         record = self._events.view[i]

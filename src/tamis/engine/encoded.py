@@ -88,6 +88,12 @@ class Encoding:
                 "shadow worlds would find too few false features; use encode='equal-frequency' "
                 "(--encode equal-frequency), or leave shadows out"
             )
+        if self.cuts and self.encoder.supervised and getattr(rule, "fdr", None) is not None:
+            raise ParameterError(
+                f"{self} cuts columns by looking at the target, so their p-values are too small "
+                "for a false discovery rate; use encode='equal-frequency' (--encode "
+                "equal-frequency), or leave fdr out"
+            )
         measure, reason = resolve_measure(rule.measure, rule.alpha), ""
         own = rule.measure == type(rule).measure
         given = f"it is the default of {rule.public_name}" if own else "it was given"

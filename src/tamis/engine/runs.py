@@ -25,8 +25,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis._registry import BATCH_METHODS
+from tamis.core.certificate import Certificate
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import SourceError
+from tamis.core.errors import InputError, SourceError
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.judged import Judged
@@ -106,6 +107,14 @@ class Run:
         if "false_keeps" not in self.trust:
             raise AttributeError("the run has no shadow worlds; select with shadows=3")
         return FalseKeeps.of(self.trust["false_keeps"])
+
+    def certificate(self, alpha: float = 0.1) -> Certificate:
+        """Return the largest part of the kept features that is certified at `alpha`.
+
+        Of these, an expected share of at most `alpha` is independent of the target, whatever the
+        dependence between columns, and however they were selected.
+        """
+        return certificate_of(self, alpha, by_arrival=False)
 
     @property
     def choices(self) -> dict[str, str]:
@@ -244,6 +253,17 @@ class Run:
         facts = self.source.get("encoded", {}).get(str(feature))
         added = "" if facts is None else encoded_words(facts, self.source["missing"])
         return f"{sentence}; {added}" if added else sentence
+
+
+def certificate_of(run: Run, alpha: float, *, by_arrival: bool) -> Certificate:
+    """Return the certificate of a run; by arrival if more columns may follow."""
+    if str(run.source.get("encode", "")).startswith("MDLP"):
+        raise InputError(
+            "columns were cut where the class changes (encode='mdlp'), so their p-values are too "
+            "small to certify anything; select with another encoder, or without one"
+        )
+    columns = run.trust.get("gate", {}).get("reachable")
+    return Certificate.of(run.log, alpha, by_arrival=by_arrival, columns=columns)
 
 
 def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:

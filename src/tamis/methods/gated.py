@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
+from tamis.core.certificate import REACHABLE
 from tamis.core.errors import ParameterError, warn
 from tamis.core.p_levels import LEAST, packed_p
 from tamis.core.verdicts import Reason
@@ -95,7 +96,7 @@ class Gating(ColumnSelector):
     _table: list[ScoredBlock]
 
     def _begin_gate(self) -> None:
-        rule, self._table = self.rule, []
+        rule, self._table, self._reachable = self.rule, [], 0
         self.gate_ = None if rule.fdr is None else GATES[rule.gate](rule.fdr)
         if self.gate_ is not None and self.gate_.warning:
             warn(self.gate_.warning)
@@ -152,6 +153,7 @@ class Gating(ColumnSelector):
         assert scored.p is not None
         self.gaps = self.gaps[0] + scored.gaps[0], self.gaps[1] + scored.gaps[1]
         least = self._least_p(scored)
+        self._reachable += int(np.count_nonzero(least <= REACHABLE))
         if isinstance(gate, TableGate):
             tested = least <= gate.alpha
             self._log_tested(scored, tested, np.nan)
@@ -274,17 +276,20 @@ class Gating(ColumnSelector):
     @property
     def gate_memory(self) -> dict[str, Any]:
         """What a saved stream holds of its gate."""
-        return {} if self.gate_ is None else self.gate_.memory
+        if self.gate_ is None:
+            return {}
+        return {**self.gate_.memory, "reachable": self._reachable}
 
     @gate_memory.setter
     def gate_memory(self, saved: Mapping[str, Any]) -> None:
         if self.gate_ is not None and saved:
             self.gate_.memory = saved
+            self._reachable = int(saved["reachable"])
 
     @property
     def trust_(self) -> dict[str, Any]:
         """What is known about how far the selection can be trusted, as plain values."""
         found = dict(super().trust_)
         if self.gate_ is not None:
-            found["gate"] = self.gate_.record()
+            found["gate"] = self.gate_.record() | {"reachable": self._reachable}
         return found

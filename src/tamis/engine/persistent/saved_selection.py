@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis._registry import BATCH_METHODS, STREAM_METHODS
+from tamis.core.certificate import Certificate
 from tamis.core.decisions import DecisionLog, Mark
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import recover_missing
@@ -21,7 +22,7 @@ from tamis.core.names import NameBook
 from tamis.core.sentences import counted
 from tamis.engine.log_tables import reasons_from
 from tamis.engine.persistent.state_file import STATE, Record, read, reading
-from tamis.engine.runs import Run, encoded_how, trust_words
+from tamis.engine.runs import Run, certificate_of, encoded_how, trust_words
 
 
 @dataclass
@@ -71,6 +72,14 @@ class SavedSelection:
             "refused": self._refused(),
             "shown": self.shown() is not None,
         }  # fmt: skip
+
+    def certificate(self, alpha: float = 0.1) -> Certificate:
+        """Return the certified part of the kept features; see `Run.certificate`.
+
+        If columns were fed, their weights fall with their number, so that more may follow.
+        """
+        fed = any(line["action"] == "feed" for line in self.history)
+        return certificate_of(self.run(), alpha, by_arrival=fed)
 
     def decisions(self, since: str | int | None = None) -> list[dict[str, Any]]:
         """Return the decisions of the rule in order, each with the time of its commit."""

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.certificate import Certificate
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
@@ -315,6 +316,15 @@ class Selection:
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
         return self._now().status()
+
+    def certificate(self, alpha: float = 0.1) -> Certificate:
+        """Return the largest part of the kept features that is certified at `alpha`.
+
+        Of these, an expected share of at most `alpha` is independent of the target, whatever the
+        dependence between columns, and however they were selected. Once columns were fed, weights
+        fall with the number of a column, so that the certificate of any later moment holds too.
+        """
+        return self._now().certificate(alpha)
 
     def log(self, since: str | int | None = None) -> list[dict[str, Any]]:
         """Return the decisions of the rule in order, each with the time of its commit.
