@@ -141,6 +141,36 @@ def test_relevance_and_pairs_equal_a_slow_reference(n: int, n_classes: int) -> N
     assert all(np.array_equal(last[i], found[i][:, -1]) for i in range(3))
 
 
+def test_pairs_of_sparse_flags_equal_a_slow_reference() -> None:
+    """Two bins and two classes are computed in a shorter way."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 150)
+    X = (rng.random((150, 12)) < rng.uniform(0.02, 0.45, 12)).astype(float)
+    X[:, 3] = X[:, 2] * y
+    X[:, 4] = y * (rng.random(150) < 0.4)  # never in the other class
+    X[:, 5] = X[:, 4]
+    panel = AnyShape().panel(Target.of(y))
+    ready = panel.prepare(ColumnBlock.of(sp.csc_matrix(X)), np.arange(12))
+    for column in ready:
+        panel.add(column)
+    pairs, ahead, behind = panel.beyond_many(ready, np.arange(12))
+    codes = X.astype(int)
+    for i in range(12):
+        for j in range(12):
+            one = X[:, i], X[:, j], y, codes[:, i], codes[:, j]
+            other = X[:, j], X[:, i], y, codes[:, j], codes[:, i]
+            assert ahead[i, j] == pytest.approx(beyond(*one), abs=1e-9)
+            assert behind[i, j] == pytest.approx(beyond(*other), abs=1e-9)
+            r = np.corrcoef(ranks(X[:, i]), ranks(X[:, j]))[0, 1]
+            info = strength(*bias_free(table_of(codes[:, i], codes[:, j])), 150)
+            same = np.array_equal(X[:, i], X[:, j])
+            expected = 1.0 if same else max(abs(r), np.sqrt(info))
+            assert pairs[i, j] == pytest.approx(expected, abs=1e-9)
+    last = panel.beyond_last(ready, np.arange(12))
+    for values, found in zip(last, (pairs, ahead, behind), strict=True):
+        assert np.array_equal(values, found[:, -1])
+
+
 def test_a_numeric_target_is_its_ranks_and_its_bins() -> None:
     X, _ = make(3, 220, 2)
     y = X[:, 0] ** 3 + np.random.default_rng(1).standard_normal(220)

@@ -41,6 +41,7 @@ def pair_shapes(
     for i in range(lo, hi):
         widest = max(widest, n_bins[which[i]])
     room = np.empty(slot_cells[-1] * widest * n_groups, np.int32)
+    slot_flags = (np.diff(slot_cells) == 2) & (slot_backgrounds[:n_slots] >= 0)
     for i in range(lo, hi):
         j = which[i]
         first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
@@ -56,8 +57,18 @@ def pair_shapes(
             numbers, cell_slots, counts, products,
         )  # fmt: skip
         alone, joint = _sums_of(own, width, n_groups, entropies)
+        is_flag = n_groups == 2 and width == 2 and background >= 0
         for s in range(n_slots):
-            if alive[s]:
+            if not alive[s]:
+                continue
+            if is_flag and slot_flags[s]:
+                dependence[i, s], ahead[i, s], behind[i, s] = _evaluate_flags(
+                    counts, slot_cells[s] + 1 - slot_backgrounds[s], classes, own, background,
+                    group_counts, slot_alone[s], slot_joint[s], slot_bases[s], slot_squares[s],
+                    slot_exact[s], slot_parts[s], alone, joint, bases[j], squares[j], exact[j],
+                    part, products[s], n, freedom, entropies, per_nat,
+                )  # fmt: skip
+            else:
                 dependence[i, s], one, other = _evaluate(
                     counts[slot_cells[s] : slot_cells[s + 1]],
                     classes[slot_cells[s] : slot_cells[s + 1]], slot_alone[s], slot_joint[s],
@@ -135,6 +146,52 @@ def _evaluate(
     _complete(cells, margin, own, n_groups, kept_background, background)
     pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied, width)
     rounding = ROUNDING * (width + 2) * (len(margin) + 2) * (n_groups + 1)
+    other_df = _degrees_given(own, width, n_groups, occupied) if given else 0
+    return _conclude(
+        pairs, triples, df, other_df, (width - 1) * (len(margin) - 1), rounding, kept_alone,
+        kept_joint, kept_base, kept_squares, kept_exact, kept_part, alone, joint, base, squares,
+        exact, part, product, n, n_groups, freedom, entropies, per_nat, given,
+    )  # fmt: skip
+
+
+@inline
+def _evaluate_flags(
+    counts, cell, classes, own, background, group_counts, kept_alone, kept_joint, kept_base,
+    kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
+    freedom, entropies, per_nat,
+):  # fmt: skip
+    """Do what `_evaluate` does for two sparse columns of two bins, and two classes."""
+    at = 1 - background
+    pairs, triples = 0, 0
+    both, only, only_kept, neither = 0, 0, 0, 0
+    kept_classes, kept_off, own_classes, own_off = 0, 0, 0, 0
+    for c in range(2):
+        a, f, k = counts[cell, 2 * at + c], own[at, c], classes[cell, c]
+        f_only, k_only, rest = f - a, k - a, group_counts[c] - f - k + a
+        triples += entropies[a] + entropies[f_only] + entropies[k_only] + entropies[rest]
+        both, only, only_kept, neither = both + a, only + f_only, only_kept + k_only, neither + rest
+        kept_classes += k > 0
+        kept_off += group_counts[c] > k
+        own_classes += f > 0
+        own_off += group_counts[c] > f
+    pairs = entropies[both] + entropies[only] + entropies[only_kept] + entropies[neither]
+    x, y, z, w = int(both > 0), int(only > 0), int(only_kept > 0), int(neither > 0)
+    df = (x + z - 1) * (kept_classes - 1) + (y + w - 1) * (kept_off - 1)
+    other_df = (x + y - 1) * (own_classes - 1) + (z + w - 1) * (own_off - 1)
+    return _conclude(
+        pairs, triples, df, other_df, 1, ROUNDING * 48, kept_alone, kept_joint, kept_base,
+        kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
+        2, freedom, entropies, per_nat, True,
+    )  # fmt: skip
+
+
+@inline
+def _conclude(
+    pairs, triples, df, other_df, pair_df, rounding, kept_alone, kept_joint, kept_base,
+    kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
+    n_groups, freedom, entropies, per_nat, given,
+):  # fmt: skip
+    """Return what `_evaluate` returns, from sums of entropies and degrees of freedom."""
     r = 0.0
     if squares > 0.0 and kept_squares > 0.0:
         covariance = product - n * base * kept_base
@@ -147,7 +204,7 @@ def _evaluate(
         if each and pairs >= max(alone, kept_alone) - rounding:
             value = 1.0  # each bin of one is a bin of the other
         else:
-            value = _larger(value, shared, (width - 1) * (len(margin) - 1), n, per_nat)
+            value = _larger(value, shared, pair_df, n, per_nat)
     dependence = abs(r) if value == r * r else np.sqrt(value)
     if not given:
         return dependence, 0.0, 0.0
@@ -159,7 +216,7 @@ def _evaluate(
         ahead = _larger(ahead, knows, df, n, per_nat)
     knows = triples - pairs - joint + alone
     if knows > rounding:
-        behind = _larger(behind, knows, _degrees_given(own, width, n_groups, occupied), n, per_nat)
+        behind = _larger(behind, knows, other_df, n, per_nat)
     return dependence, ahead, behind
 
 
