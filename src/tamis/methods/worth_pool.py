@@ -221,11 +221,7 @@ class Newcomers:
             panel: Any = pool.panel
             self._fill(slice(None), pool.slots, panel.beyond_many(columns, first + np.arange(n)))
         self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
-        # Keys decide between equals only.
-        known = np.concatenate([pool.tables.rounded[pool.slots], self.rounded])
-        _, which, counts = np.unique(known, return_inverse=True, return_counts=True)
-        for i in np.flatnonzero(counts[which[len(pool) :]] > 1).tolist():
-            self.keys[i] = content_key(columns[first + i])
+        self._find_keys(np.isin(self.rounded, pool.tables.rounded[pool.slots]))
         self.reasons, self.causes = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.values, self.levels = np.zeros(n), np.zeros(n)
 
@@ -248,9 +244,17 @@ class Newcomers:
         if more:
             self.pairs = np.pad(self.pairs, ((0, 0), (0, 0), (0, more)))
         if len(rest):
+            is_tied = self.rounded == pool.tables.rounded[pool.slots[-1]]
+            is_tied[:start] = False
+            self._find_keys(is_tied & (self.keys == 0))
             panel: Any = pool.panel
             found = panel.beyond_last(self.columns, self.first + rest)
             self._fill(rest, pool.slots[-1], found)
+
+    def _find_keys(self, which: npt.NDArray[np.bool_]) -> None:
+        """Compute keys; they are needed only to decide between equals."""
+        for i in np.flatnonzero(which).tolist():
+            self.keys[i] = content_key(self.columns[self.first + i])
 
     def _fill(self, rows: Any, slots: Any, found: tuple[Floats, Floats, Floats]) -> None:
         """Store what the panel found."""
