@@ -397,3 +397,13 @@ def test_rare_values_of_few_rows_and_several_classes_are_not_significant_by_chan
     for level in (0.2, 0.05, 0.01):
         assert np.mean(p <= level) <= level + 4 * np.sqrt(level / len(p))
     assert np.mean(p <= 0.25) > 0.01
+
+
+def test_small_p_values_of_bins_are_valid() -> None:
+    """With few rows per bin and class, the law of the whole table is too light far out."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [60, 5, 5])
+    p = AnyShape().p_values(rng.normal(size=(70, 100_000)), y)
+    for level in (1e-2, 1e-3, 1e-4, 1e-5):
+        allowed = level * len(p)
+        assert np.count_nonzero(p <= level) <= allowed + 3 * np.sqrt(allowed) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from tamis.core.blocks import ColumnBlock, has_no_order
 from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
+from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import attained, exact_tests
 from tamis.kernels.shape_pairs import entropy_sums, pair_shapes, pair_shapes_with, target_part
 from tamis.kernels.shapes import (
@@ -32,6 +33,9 @@ from tamis.measures.panels import RowListPanel, compressed, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
 BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
+
+#: Below this, the law of the test of the bins is not trusted where counts are small.
+FAR = 1e-3
 
 #: The positions of the two tests in `AnyShape.tests`.
 BY_RANKS, BY_BINS = 0, 1
@@ -139,7 +143,14 @@ class AnyShape(Measure):
         )  # fmt: skip
         nats = information / unit * math.log(2.0) - freedoms / 2
         exact = ExactTests.of(form, n_bins, fisher_p, marked, bin_counts)
-        return combine(form, shares, n_bins, inverses, statistic, nats, exact)
+
+        def of_cells(picks: Ints) -> Floats:
+            p = np.empty(len(picks))
+            unordered, bins = has_no_order(block), tested
+            least_of_cells(*block.arrays, unordered, bins, *form.arrays, picks, p)
+            return p
+
+        return combine(form, shares, n_bins, inverses, statistic, nats, exact, of_cells)
 
     def panel(self, target: Target) -> ShapePanel:
         """Return an empty panel of kept columns."""
@@ -333,9 +344,13 @@ class ExactTests:
 
 def combine(
     form: TargetForm, shares: Floats, n_bins: Ints, inverses: Floats, statistic: Floats,
-    nats: Floats, exact: ExactTests,
+    nats: Floats, exact: ExactTests, of_cells: Callable[[Ints], Floats],
 ) -> Tested:  # fmt: skip
-    """Combine the test of the ranks and that of the bins."""
+    """Combine the test of the ranks and that of the bins.
+
+    Far out in the tail the test of the bins gives way to that of their cells (`of_cells`), where
+    that is larger.
+    """
     n, groups = form.n_rows, len(form.counts)
     explained, top, fourths = shares
     constant = n_bins < 2
@@ -350,6 +365,8 @@ def combine(
         diagonal(inverses[some], n_bins[some], n), groups - 1,
         diagonal(np.sum(1.0 / form.counts), groups, n), n,
     )  # fmt: skip
+    some = some[by_bins[some] < FAR]
+    by_bins[some] = np.maximum(by_bins[some], np.minimum(of_cells(some), FAR))
     least = np.minimum(by_ranks, by_bins)
     p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
     p[constant | form.is_scattered] = 1.0
