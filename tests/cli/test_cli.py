@@ -179,7 +179,8 @@ def test_info_describes_a_file_a_store_and_a_run(tamis, svm):
     }.items():
         done = tamis("info", path)
         assert done.code == 0
-        assert set(facts) <= set(done.out.splitlines())
+        shown = {" ".join(line.split()) for line in done.out.splitlines()}
+        assert {" ".join(fact.split()) for fact in facts} <= shown
         as_json = tamis("info", path, "--json")
         found = json.loads(as_json.out)
         lines = [line for line in done.out.splitlines() if re.match(r"[\w ,]+\S  +\S", line)]
@@ -250,7 +251,7 @@ def test_python_m_tamis_is_the_same_command(tmp_path, svm):
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("name         t.svm\n")
+    assert done.stdout.startswith("t.svm: 200 rows, 30 columns\n")
 
 
 def test_help_does_not_wait_for_the_numeric_libraries():
