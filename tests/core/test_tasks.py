@@ -170,7 +170,10 @@ def test_long_labels_of_files_stay_distinct_or_are_refused(tmp_path):
         assert target.task == "classification"
         assert [int(label) for label in target.classes] == [big, big + 1]
         (tmp_path / "ids.svm").write_text(f"{big} 1:2\n{big + 1} 1:3\n")
-        with pytest.raises(SourceError, match=r"line 2, byte 1: .* is a whole number beyond 2"):
+        if big < 2**63:
+            assert tamis.open(tmp_path / "ids.svm").load()[1].tolist() == [big, big + 1]
+            continue
+        with pytest.raises(SourceError, match=r"line 2, byte 1: .* whole number of more than 64"):
             tamis.open(tmp_path / "ids.svm").load()
     (tmp_path / "large.csv").write_text("x,y\n1,1e17\n2,3e18\n")
     assert tamis.open(tmp_path / "large.csv", target="y").target().tolist() == [1e17, 3e18]
