@@ -180,4 +180,4 @@ def sieve_world(make, measure, X, y, world, *, copy=0.98):
 
     while sum(i < width for i in present) > places:
         present.remove(min(present, key=worth))
-    return sum(i >= width for i in present)
+    return min(sum(i >= width for i in present), make().n_features)

@@ -83,7 +83,7 @@ class PoolWorld(World):
         assert isinstance(real, Pool)
         n, surplus = len(real), len(real) - real.n_features
         if surplus <= 0 or not len(self.pool):
-            return len(self.pool)
+            return min(len(self.pool), real.n_features)
         order = self._both(real).weigh(1).order
         last = int(np.flatnonzero(np.cumsum(order < n) == surplus)[0])
         return int(np.count_nonzero(order[last + 1 :] >= n))
