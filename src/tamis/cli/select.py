@@ -359,6 +359,10 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
 
 def _rule_parameters(options: Any) -> dict[str, Any]:
     """Return the parameters of the method that were given, by name."""
+    method = split_method(options.method)[0]
+    for name in ("order", "costs"):
+        if getattr(options, name) is not None and method in METHODS and method != "saola":
+            raise ParameterError(f"{method} has no --{name}; use --method saola")
     more = parameters(options.params)
     if options.threshold is not None:
         more.setdefault("threshold", options.threshold)
