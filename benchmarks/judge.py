@@ -1,6 +1,6 @@
 """How honest `tamis.judge` is: its score beside that of rows that were never touched.
 
-Ten sets, each split ten times at random: 70 % of the rows are judged (three times five folds, with
+Eleven sets, each split ten times at random: 70 % of the rows are judged (three times five folds, with
 Sieve and a linear model), then features are selected from all of them, the same model is fitted,
 and the other 30 % are predicted. Beside it the usual mistake: features are selected from all rows
 first, and only the model is cross-validated.
@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_friedman1
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_wine,
+    make_friedman1,
+)
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
@@ -51,8 +57,9 @@ SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "lymphoma": lambda: load_real("lymphoma"),
     "leukemia": lambda: load_real("leukemia"),
     "digits": lambda: load_digits(return_X_y=True),
-    "prostate": lambda: load_real("prostate"),
-    "basehock": lambda: load_real("basehock"),
+    "wine": lambda: load_wine(return_X_y=True),
+    "promoters": lambda: load_real("promoters"),
+    "cns": lambda: load_real("cns"),
 }
 
 
