@@ -1,9 +1,9 @@
 """How honest `tamis.judge` is: its score beside that of rows that were never touched.
 
-Eleven sets, each split ten times at random: 70 % of the rows are judged (three times five folds, with
-Sieve and a linear model), then features are selected from all of them, the same model is fitted,
-and the other 30 % are predicted. Beside it the usual mistake: features are selected from all rows
-first, and only the model is cross-validated.
+Eleven sets, each split ten times at random: 70 % of the rows are judged (three times five folds,
+with Sieve and a linear model), then features are selected from all of them, the same model is
+fitted, and the other 30 % are predicted. Beside it the usual mistake: features are selected from
+all rows first, and only the model is cross-validated.
 """
 
 from __future__ import annotations
