@@ -364,3 +364,17 @@ def test_two_writers_of_one_store_do_not_disturb_each_other(tmp_path):
             writer.commit(n_rows=3)
     assert os.listdir(tmp_path) == ["x.cols"]
     assert ColumnStore(tmp_path / "x.cols").n_columns == 3
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_store_that_is_cut_off_while_it_is_read_ends_in_a_sentence(tmp_path, dense):
+    """A mapped file would end the process."""
+    X = np.random.default_rng(0).random((500, 3_000))
+    X = X if dense else sp.csc_matrix(np.where(X < 0.1, X, 0.0))
+    store = write_store(tmp_path / "a.cols", MemorySource(X, np.arange(500) % 2))
+    blocks = store.columns(500)
+    next(blocks)
+    name = "dense.npy" if dense else "places.npy"
+    os.truncate(tmp_path / "a.cols" / name, 300_000)
+    with pytest.raises(SourceError, match=rf"{name} ends before byte .*cut off"):
+        list(blocks)

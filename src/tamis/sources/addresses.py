@@ -48,7 +48,24 @@ class LocalFile:
             return file.read() if hi is None else file.read(hi - lo)
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Return the array that begins at a byte; writing to it does not change the file."""
+        """Return the array that begins at a byte."""
+        # Not mapped: if a mapped file is cut off, reading it kills the process.
+        array = np.empty(shape, dtype)
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(offset)
+            rest = memoryview(array).cast("B")
+            while len(rest):
+                found = file.readinto(rest)
+                if not found:
+                    raise SourceError(
+                        f"{self._path} ends before byte {offset + array.nbytes:,}; it was cut off "
+                        "or is being replaced: check it, and try again"
+                    )
+                rest = rest[found:]
+        return array
+
+    def mapped(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return the array that begins at a byte, mapped; writing does not change the file."""
         # Mapped privately, so that the array is writable: kernels would otherwise be compiled a
         # second time for read-only input.
         return np.memmap(self._path, dtype, "c", offset, shape).view(np.ndarray)
@@ -102,6 +119,8 @@ class AddressedFile:
                 "whether it has changed, and try again"
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
+
+    mapped = array
 
     def open(self, ahead: int = 0) -> Any:
         """Return an open file that fetches the requested bytes, or blocks of `ahead` bytes."""

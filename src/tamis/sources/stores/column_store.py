@@ -1,4 +1,4 @@
-"""ColumnStore: columns in a folder of plain .npy files, memory-mapped or fetched from an address.
+"""ColumnStore: columns in a folder of plain .npy files, on disk or at an address.
 
 ======================  ========================================================================
 file                    holds
@@ -30,7 +30,7 @@ from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.addresses import from_here
 from tamis.sources.base import ColumnSource, as_path
-from tamis.sources.stores.store_folder import StoreFolder
+from tamis.sources.stores.store_folder import HEADER, StoreFolder
 
 
 class ColumnStore(StoreFolder, ColumnSource):
@@ -72,7 +72,10 @@ class ColumnStore(StoreFolder, ColumnSource):
 
     def mapped(self) -> npt.NDArray[Any]:
         """Return all columns of a dense store, memory-mapped, one after another."""
-        return self._part("dense.npy")
+        record = self.meta["files"]["dense.npy"]
+        if 0 in record["shape"]:
+            return self._part("dense.npy")
+        return self._at("dense.npy").mapped(np.dtype(record["dtype"]), HEADER, (*record["shape"],))
 
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self.stored is None:

@@ -1,4 +1,4 @@
-"""Read a store: a folder of plain .npy files with a meta.json, mapped or fetched in parts."""
+"""Read a store: a folder of plain .npy files with a meta.json, read in parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 class StoreFolder(Source):
-    """Base class of stores: meta.json, files that are checked against it, and mapped parts.
+    """Base class of stores: meta.json, files that are checked against it, and parts of them.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class StoreFolder(Source):
         return names
 
     def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
-        """Map or fetch elements (or columns) lo to hi - 1 of a file, separately for each block."""
+        """Read elements (or columns) lo to hi - 1 of a file, separately for each block."""
         record = self.meta["files"][name]
         length, *rest = record["shape"]
         lo, hi, _ = slice(lo, hi).indices(length)
