@@ -13,8 +13,9 @@ from tamis.kernels._jit import jit
 from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.shapes import MOST_BINS, fisher, shape_column, target_table
 
-#: With at least so many rows expected in every cell, the law of the whole table can be trusted.
-EXPECTED = 25.0
+#: With at least so many rows expected in every cell, the law of the whole table can be trusted;
+#: with fewer if neither bins nor classes differ much in size.
+EXPECTED, EXPECTED_IF_EQUAL, EQUAL = 25.0, 5.0, 3.0
 
 
 @jit
@@ -55,11 +56,10 @@ def least_of_cells(
 
 @jit
 def _least(table, counts, width, group_counts, n, unordered, logs):
-    smallest = float(n)
-    for b in range(width):
-        for c in range(len(group_counts)):
-            smallest = min(smallest, counts[b] * group_counts[c] / n)
-    if smallest >= EXPECTED:
+    bins, classes = counts[:width], group_counts
+    expected = bins.min() * classes.min() / n
+    equal = max(bins.max() / bins.min(), classes.max() / classes.min()) <= EQUAL
+    if expected >= (EXPECTED_IF_EQUAL if equal else EXPECTED):
         return -1.0
     first_group = 1 if len(group_counts) == 2 else 0
     least, cells = 1.0, 0
