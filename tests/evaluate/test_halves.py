@@ -87,10 +87,13 @@ def test_votes_by_their_definition():
         assert one.size == sum(end(k) == j for k in range(X.shape[1]))
 
 
-def test_families_agree_where_copies_do_not():
+@pytest.mark.parametrize("method", [tamis.SAOLA(shadows=3), tamis.FastOSFS()], ids=str)
+def test_families_agree_where_copies_do_not(method):
     X, y = copies()
-    found = tamis.stability(X, tamis.SAOLA(shadows=3), y, pairs=5)
-    assert found.families.nogueira > 2 * found.features.nogueira
+    found = tamis.stability(X, method, y, pairs=5)
+    times = 2 if isinstance(method, tamis.SAOLA) else 1  # the other keeps the oldest copy
+    assert found.families.nogueira > times * found.features.nogueira
+    assert [one.size for one in found.votes[:4]] == [5] * 4
     assert [one.votes for one in found.votes[:4]] == [1.0] * 4
     assert "families of stand-ins" in str(found)
     assert list(found.to_frame()) == ["name", "size", "votes", "own_votes", "also"]

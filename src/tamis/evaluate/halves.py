@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, need
 from tamis.core.params import Number, check
-from tamis.core.stand_ins import classes_of
 from tamis.core.target import Target
+from tamis.core.verdicts import Verdict
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.runs import Run
@@ -198,12 +199,24 @@ def stability(
     return counted_votes(whole, kept)
 
 
+def families_of(log: DecisionLog) -> Ints:
+    """Return the kept feature to which each feature fell, itself if it is kept, -1 if none.
+
+    That is the feature because of which it was dropped (the first of several), or the one to which
+    that one fell in turn.
+    """
+    table = log.columns()
+    fell = np.isin(log.verdicts, (Verdict.REDUNDANT, Verdict.EVICTED)) & (table["because"] >= 0)
+    root = np.where(fell, table["because"], np.arange(len(log)))
+    for _ in range(64):  # each step doubles the length of the chains that are followed
+        root = root[root]
+    return np.where(log.support[root], root, -1) if len(log) else root
+
+
 def counted_votes(whole: Run, kept: list[Ints]) -> RowStability:
     """Return the stability of kept sets, given the selection from all rows."""
     log, n = whole.log, len(whole.log)
-    root = classes_of(log).root
-    support = np.flatnonzero(log.support)
-    root[support] = support
+    root, support = families_of(log), np.flatnonzero(log.support)
     family = np.where(root >= 0, root, np.arange(n))
     by_family = [np.unique(family[some]) for some in kept]
     times = np.zeros(n, np.int64)
