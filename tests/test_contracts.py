@@ -119,6 +119,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     CompletePairs(tamis.FisherZ()),
     tamis.GSquared(statistic="pearson"),
     tamis.GSquared(degrees="spirtes"),
+    tamis.GSquared(degrees="observed"),
 ]
 LEARNERS = [cls() for cls in public(OnlineClassifier)] + [
     tamis.PET(5, eta=0.5),

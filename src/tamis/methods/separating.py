@@ -273,11 +273,6 @@ class SeparatingRule(MeasuringRule):
     def check_params(self) -> None:
         """Raise an error for a parameter outside its range, or two that exclude each other."""
         super().check_params()
-        if self.blanket == "full" and getattr(self, "fdr", None) is not None:
-            raise ParameterError(
-                f"{self.public_name}: spouses are independent of the target alone, so fdr= would "
-                "drop them, and it cannot be used with blanket='full'; leave one of the two out"
-            )
         if getattr(self, "shadows", 0) and (self.blanket == "full" or self.max_tests is not None):
             other = "blanket='full'" if self.blanket == "full" else "max_tests"
             raise ParameterError(
