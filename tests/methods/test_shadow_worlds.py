@@ -12,6 +12,7 @@ from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.target import Target
+from tamis.engine.persistent.resuming import begin, resume
 from tamis.methods.shadow_worlds import RowOrder
 from tamis.sources.arrays.in_memory import MemorySource
 
@@ -23,6 +24,7 @@ METHODS = [
     lambda **how: tamis.Sieve(n_features=None, **how),
 ]  # fmt: skip
 WORLDS = pytest.mark.parametrize("make", METHODS, ids=lambda make: str(make(shadows=3)))
+OF = {tamis.SAOLA: "fisher_z", tamis.FastOSFS: "fisher_z", tamis.Sieve: "any_shape"}
 CASES = pytest.mark.parametrize("case", cases(), ids=repr)
 
 
@@ -271,3 +273,26 @@ def test_cuts_that_look_at_the_target_are_refused():
     with pytest.raises(ParameterError, match="equal-frequency"):
         tamis.SAOLA(encode="mdlp", shadows=3).fit(X, y)
     assert tamis.SAOLA(encode="equal-frequency", shadows=3).fit(X, y).false_keeps_.kept
+
+
+@pytest.mark.parametrize("kind", [tamis.SAOLA, tamis.FastOSFS, tamis.Sieve])
+def test_numbers_survive_a_driver_that_dies(kind, tmp_path):
+    X, y = planted(2, width=400, strength=0.5)
+    expected = kind(shadows=3, measure=OF[kind]).fit(X, y).false_keeps_
+    store = tamis.sources.axis.write_store(tmp_path / "x.cols", MemorySource(X, y))
+    run, deaths = tmp_path / "run", 0
+    begin(run, store, kind(shadows=3, measure=OF[kind]))
+
+    def dies(what, done, total):
+        if done and done % 150 < 20 and done > 100 * deaths:
+            raise KeyboardInterrupt
+
+    for _ in range(20):
+        try:
+            found = resume(run, every=1e-9, width=20, progress=dies)
+            break
+        except KeyboardInterrupt:
+            deaths += 1
+    assert deaths > 1
+    assert found.false_keeps_ == expected
+    assert expected.estimate > 0 or kind is tamis.FastOSFS
