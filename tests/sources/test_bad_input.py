@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.core.errors import TamisError
+from tamis.core.errors import SourceError, TamisError
 from tamis.sources import open_rows
 
 ROWS = 40
@@ -163,3 +163,15 @@ def test_options_of_a_reader_are_refused_where_nothing_reads_with_them():
         open_rows(iter([]), zero_based=True)
     with pytest.raises(TamisError, match="delimiter: a source that is already open"):
         tamis.open(source, delimiter=";")
+
+
+@pytest.mark.parametrize("name", ["a.svm.zst", "a.csv.zst"])
+def test_a_small_file_of_endless_empty_lines_is_refused(tmp_path, name):
+    path = tmp_path / name
+    with pa.CompressedOutputStream(str(path), "zstd") as file:
+        file.write(b"a,b,y\n1,2,0\n2,3,1\n" if "csv" in name else b"1 1:1\n0 2:1\n")
+        for _ in range(80):
+            file.write(b"\n" * (1 << 20))
+    assert path.stat().st_size < 20_000
+    with pytest.raises(SourceError, match="more than 32 MB of empty lines in a row"):
+        tamis.select(path, "saola", **({"target": "y"} if "csv" in name else {}))

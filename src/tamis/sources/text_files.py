@@ -34,6 +34,9 @@ _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
 _BOM = b"\xef\xbb\xbf"
 #: Errors raised when a damaged file is decompressed.
 _DAMAGE = (EOFError, OSError, zlib.error)
+#: Bytes of empty lines in a row: a small compressed file can hold gigabytes of them.
+MOST_BLANK = 32 << 20
+
 #: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
 LONGEST_LINE = 512_000_000
 
@@ -97,12 +100,18 @@ class TextFile:
         file yields every line that is complete, then raises `DamageError`.
         """
         waiting: list[bytes | memoryview] = []
-        given, wanted, is_first = start, max(1, size), start == 0
+        given, wanted, is_first, blank = start, max(1, size), start == 0, 0
         with self._open() as (raw, text):
             if start:
                 raw.seek(start)
             while data := text.read(wanted if stop is None else min(wanted, stop - raw.tell())):
                 self.done = raw.tell()
+                blank = blank + len(data) if data.isspace() else 0
+                if blank > MOST_BLANK:
+                    raise SourceError(
+                        f"{self.path} holds more than {MOST_BLANK >> 20} MB of empty lines in a "
+                        "row; check how it was written"
+                    )
                 if is_first:
                     while len(data) < len(_BOM) and (more := text.read(1)):
                         data += more
