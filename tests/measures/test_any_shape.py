@@ -407,3 +407,24 @@ def test_small_p_values_of_bins_are_valid() -> None:
     for level in (1e-2, 1e-3, 1e-4, 1e-5):
         allowed = level * len(p)
         assert np.count_nonzero(p <= level) <= allowed + 3 * np.sqrt(allowed) + 1
+
+
+def test_small_values_that_share_the_bin_of_zero_are_counted_once() -> None:
+    rng = np.random.default_rng(0)
+    n = 137
+    X = rng.normal(size=(n, 12)) + rng.normal(size=(n, 1)) + 1  # few are below 0
+    X *= rng.random(X.shape) < 0.3
+    measure = AnyShape()
+    panel = measure.panel(Target.of(np.zeros(n, int)))
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(12))
+    codes = np.tile(ready.backgrounds[:, None], n)
+    for j in range(12):
+        codes[j, ready[j].rows] = ready[j].codes
+    inside = [(ready[j].codes == ready.backgrounds[j]).any() for j in range(12)]
+    assert any(inside)  # listed rows in the bin of the background
+    expected = np.ones((12, 12))
+    for i, j in permutations(range(12), 2):
+        by_bins = strength(*bias_free(table_of(codes[i], codes[j])), n)
+        by_ranks = np.corrcoef(ranks(X[:, i]), ranks(X[:, j]))[0, 1] ** 2
+        expected[i, j] = np.sqrt(max(by_bins, by_ranks))
+    np.testing.assert_allclose(measure.between(X, X), expected, atol=1e-9)

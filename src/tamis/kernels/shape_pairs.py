@@ -249,7 +249,10 @@ def _walk(
 
 @inline
 def _complete(cells, margin, own, n_groups, background, own_background):
-    """Fill in the rows that one of two columns does not list, or both, from the margins."""
+    """Fill in the rows that one of two columns does not list, or both, from the margins.
+
+    A listed row may be in the bin of the background: a small value that shares a bin with 0.
+    """
     width = cells.shape[1] // n_groups
     if own_background >= 0:
         for cell in range(len(cells)):
@@ -259,14 +262,14 @@ def _complete(cells, margin, own, n_groups, background, own_background):
                 rest = margin[cell, c]
                 for a in range(width):
                     rest -= cells[cell, a * n_groups + c]
-                cells[cell, own_background * n_groups + c] = rest
+                cells[cell, own_background * n_groups + c] += rest
     if background >= 0:
         for a in range(width):
             for c in range(n_groups):
                 rest = own[a, c]
                 for cell in range(len(cells)):
                     rest -= cells[cell, a * n_groups + c]
-                cells[background, a * n_groups + c] = rest
+                cells[background, a * n_groups + c] += rest
 
 
 @jit
