@@ -174,4 +174,4 @@ def test_a_small_file_of_endless_empty_lines_is_refused(tmp_path, name):
             file.write(b"\n" * (1 << 20))
     assert path.stat().st_size < 20_000
     with pytest.raises(SourceError, match="more than 32 MB of empty lines in a row"):
-        tamis.select(path, "saola", **({"target": "y"} if "csv" in name else {}))
+        tamis.select(tamis.open(path, **({"target": "y"} if "csv" in name else {})), "saola")
