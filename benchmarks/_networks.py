@@ -89,6 +89,12 @@ class Network:
         spouses = {p for c in self.children[node] for p in self.parents[c]}
         return (self.relatives(node) | spouses) - {node}
 
+    def reversed(self) -> Network:
+        """Return the same network with its nodes in the opposite order."""
+        last = len(self.names) - 1
+        parents = [[last - p for p in of] for of in self.parents[::-1]]
+        return Network(self.names[::-1], self.levels[::-1], parents, self.tables[::-1])
+
     @property
     def order(self) -> list[int]:
         """The nodes, parents before children."""

@@ -45,6 +45,8 @@ def test_a_network_is_read_and_sampled() -> None:
     assert network.names == ["rain", "wet", "sprinkler"]
     assert network.parents == [[], [2, 0], []]
     assert (network.relatives(0), network.blanket(0)) == ({1}, {1, 2})
+    assert network.reversed().parents == [[], [0, 2], []]
+    assert network.reversed().blanket(2) == {0, 1}
     data = network.sample(40_000)
     assert abs(data[:, 0].mean() - 0.25) < 0.01
     for rain, sprinkler, wanted in ((0, 0, 0.0), (0, 1, 0.5), (1, 0, 0.75), (1, 1, 1.0)):
