@@ -21,6 +21,7 @@ import tamis
 from benchmarks._data import SHARED, load_real
 from benchmarks._harness import Report, in_own_process
 from tamis.core.blocks import ColumnBlock
+from tamis.core.certificate import REACHABLE, certify
 from tamis.core.decisions import Verdict
 from tamis.core.target import Target
 from tamis.measures.measure import Measure
@@ -49,6 +50,7 @@ def main() -> None:
         return
     report.table("Noise only: share of permutations with any find", list(noise()))
     report.table("Planted signals", list(planted()))
+    report.table("Certificates of what SAOLA keeps at level 0.01", list(certified()))
     report.save()
 
 
@@ -120,10 +122,13 @@ def one_set(
 # --- planted signals ---------------------------------------------------------------------------
 
 
-def flags_like(X: Any, y: Any, rng: Any, families: int, copies: int, odds: float) -> Any:
-    """Return families of flags with this odds ratio; a tenth of the ones of a copy are moved."""
-    n, ones = len(y), np.diff(sp.csc_matrix(X).indptr)
-    common = ones[(ones >= 0.02 * n) & (ones <= 0.3 * n)]
+def flags_like(X: Any, y: Any, rng: Any, copies: int, odds: float, rarest: float) -> Any:
+    """Return 40 families of flags with this odds ratio; a tenth of the ones of a copy are moved.
+
+    As many ones as in real columns, from a share of `rarest` on.
+    """
+    families, n, ones = 40, len(y), np.diff(sp.csc_matrix(X).indptr)
+    common = ones[(ones >= rarest * n) & (ones <= 0.3 * n)]
     columns = []
     for _ in range(families):
         share = rng.choice(common) / n
@@ -168,9 +173,9 @@ def design(name: str, seed: int) -> tuple[Any, Any, Any, int]:
             X = sp.csc_matrix(X)
             X = X[:, np.flatnonzero(np.diff(X.indptr))[:300_000]]
         if sp.issparse(X):
-            odds, families = (8.0, 40) if name == "dorothea" else (4.0, 40)
             X = (X != 0).astype(float)
-            new = flags_like(X, y, rng, families, copies, odds)
+            odds, rarest = (8.0, 0.02) if name == "dorothea" else (4.0, 0.002)
+            new = flags_like(X, y, rng, copies, odds, rarest)
         else:
             new = numbers_like(y, rng, 30, copies, 1.0 if name == "prostate" else 1.8)
     family = np.repeat(
@@ -219,6 +224,43 @@ def planted() -> Iterator[dict[str, Any]]:
             }  # fmt: skip
             print(line, file=sys.stderr, flush=True)
             yield line
+
+
+def certified() -> Iterator[dict[str, Any]]:
+    """Compare certificates with Bonferroni's, on what SAOLA keeps."""
+    for name, seeds in DESIGNS.items():
+        numbers = []
+        for seed in range(min(seeds, 20)):
+            X, y, family, _ = design(name, seed)
+            measure: Measure = tamis.MutualInformation(alpha=0.01)
+            if not sp.issparse(X):
+                measure = tamis.FisherZ(alpha=0.01)
+            run = tamis.select(X, tamis.SAOLA(measure), y, task="classification")
+            kept = np.array(run.log.replay())
+            target = Target.of(y, "classification")
+            blocks = MemorySource(X, y).columns()
+            tested = [measure.tested(block.without_zeros(), target, 1e-2) for block in blocks]
+            p = np.concatenate([t.p for t in tested])[kept]
+            least = np.concatenate([t.least_p for t in tested])
+            true, line = family[kept] >= 0, [float(np.sum(family[kept] >= 0))]
+            reachable = int(np.count_nonzero(least <= REACHABLE))
+            weights = np.full(len(kept), 1 / X.shape[1])
+            some = weights if 2 * reachable > X.shape[1] else (p <= REACHABLE) / reachable
+            for passed in (p <= FDR / X.shape[1], certify(p, weights, FDR), certify(p, some, FDR)):
+                line += [
+                    float(np.sum(passed & true)),
+                    float(np.mean(~true[passed]) if passed.any() else 0),
+                ]
+            numbers.append(line)
+        mean = [round(float(v), 3) for v in np.mean(numbers, axis=0)]
+        line = {
+            "design": f"{name}, {len(numbers)} seeds", "true ones kept": mean[0],
+            "Bonferroni": f"{mean[1]:.1f} ({mean[2]:.3f})",
+            "certified, equal weights": f"{mean[3]:.1f} ({mean[4]:.3f})",
+            "certified": f"{mean[5]:.1f} ({mean[6]:.3f})",
+        }  # fmt: skip
+        print(line, file=sys.stderr, flush=True)
+        yield line
 
 
 if __name__ == "__main__":
