@@ -79,14 +79,14 @@ class PoolWorld(World):
                 self._leave(gone)
 
     def count(self, real: Kept) -> int:
-        """Return how many decoys are worth as much as a kept feature."""
+        """Return how many decoys are worth as much as a kept feature, if there are places."""
         assert isinstance(real, Pool)
         n, surplus = len(real), len(real) - real.n_features
         if surplus <= 0 or not len(self.pool):
             return min(len(self.pool), real.n_features)
         order = self._both(real).weigh(1).order
         last = int(np.flatnonzero(np.cumsum(order < n) == surplus)[0])
-        return int(np.count_nonzero(order[last + 1 :] >= n))
+        return min(int(np.count_nonzero(order[last + 1 :] >= n)), real.n_features)
 
     def restore(self, decoys: Sequence[Arrival], real: Kept, columns: Sequence[Arrival]) -> None:
         """Keep the decoys of a saved world again."""
