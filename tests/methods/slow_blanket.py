@@ -91,7 +91,7 @@ class SlowTest:
 
 
 class SlowBlanket:
-    """The rule of `tamis.methods.blanket`, word for word."""
+    """The rule of `tamis.methods.batch.relatives`, word for word."""
 
     def __init__(self, test: SlowTest, nodes: list[int], k: int) -> None:
         self.test, self.nodes, self.k = test, nodes, k

@@ -13,7 +13,7 @@ from tamis.core.params import OneOf, param
 from tamis.measures.conditional import TestsSpent
 from tamis.measures.measure import Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates, CandidateSelector
-from tamis.methods.blanket import Blanket, interleaved, members_after
+from tamis.methods.batch.relatives import Blanket, interleaved, members_after
 from tamis.methods.gates import GATES
 from tamis.methods.separating import Separable, Separating, SeparatingRule, say_spent
 
