@@ -147,6 +147,8 @@ def test_a_method_without_tests_is_refused():
     X, y = numbers(60, 10)
     with pytest.raises(ParameterError, match="relieff does not decide by one test"):
         tamis.select(X, "relieff", y, fdr=0.1)
+    with pytest.raises(ParameterError, match="needs a false discovery rate"):
+        tamis.select(X, "saola", y, gate="lond")
     with pytest.raises(ParameterError, match="cannot stop before"):
         tamis.select(X, "saola", y, fdr=0.1, gate="batch-bh", stop="features=2")
 

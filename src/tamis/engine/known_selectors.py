@@ -134,12 +134,13 @@ def no_fdr(method: str) -> str:
     )
 
 
-def with_fdr(selector: ColumnSelector, fdr: float, gate: str | None) -> ColumnSelector:
+def with_fdr(selector: ColumnSelector, fdr: float | None, gate: str | None) -> ColumnSelector:
     """Return a new selector with a false discovery rate, or refuse a method without tests."""
     rule: Any = selector.rule.clone()
     if "fdr" not in rule.parameter_names:
         raise ParameterError(no_fdr(selector.method))
-    rule.fdr = fdr
+    if fdr is not None:
+        rule.fdr = fdr
     if gate is not None:
         rule.gate = gate
     found: ColumnSelector = rule.to_selector()

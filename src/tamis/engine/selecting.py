@@ -148,7 +148,7 @@ def select(
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     chosen: Any = as_selector(selector)
-    if fdr is not None:
+    if fdr is not None or gate is not None:
         chosen = with_fdr(chosen, fdr, gate)
     asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, asked)

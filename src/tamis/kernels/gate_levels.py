@@ -49,6 +49,13 @@ def _share(t, power):
     return power_share(t) if power else share(t)
 
 
+#: The shares of recent tests, by their age: where most tests are finds, most of a level is these.
+_AGES = np.arange(1.0, 2 * LEAF + 1)
+NEAR = np.zeros((2, 2 * LEAF + 1))
+NEAR[0, 1:] = 0.07720838 * np.log(np.maximum(_AGES, 2)) / (_AGES * np.exp(np.sqrt(np.log(_AGES))))
+NEAR[1, 1:] = 0.4374901658 / _AGES**1.6
+
+
 # --- the tree of finds -----------------------------------------------------------------------
 
 
@@ -96,7 +103,8 @@ def sum_of_shares(now, finds, n_finds, tree, starts, power):
     hi = n_finds
     lo = _first_at(finds, hi, pos)
     for i in range(lo, hi):
-        total += _share(float(now - finds[i]), power)
+        age = now - finds[i]
+        total += NEAR[int(power), age] if age <= 2 * LEAF else _share(float(age), power)
     hi = lo
     while hi > 1:
         depth = 0
