@@ -178,6 +178,7 @@ class SieveRule(MeasuredRule):
                 float(others[i]), float(dependence[i]), float(passed[i]), (arrival.feature,),
             )
             for i in np.flatnonzero(pairs).tolist()
+            if i >= pool.required
         ]  # fmt: skip
 
     def reasons(self) -> dict[str, Reason]:
