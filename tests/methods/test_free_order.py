@@ -157,6 +157,12 @@ def test_of_near_equal_features_the_cheaper_one_stays() -> None:
     assert "costs less (2)" in found.log_.why(best)
 
 
+def test_a_cost_of_no_column_is_reported() -> None:
+    frame = pd.DataFrame({"a": np.arange(30) % 2, "b": np.arange(30) % 3})
+    with pytest.warns(match="costs names 'aa', which no column is called"):
+        SAOLA("fisher_z", order="free", costs={"aa": 1}).fit(frame, np.arange(30) % 2)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

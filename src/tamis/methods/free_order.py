@@ -326,8 +326,10 @@ class FreeOrderStream(MeasuredStream):
     def finish(self) -> None:
         """Warn about costs of features that did not come."""
         super().finish()
-        names = self.names
-        unknown = set(self._kept.costs or ()).difference(names[j] for j in range(len(names)))
+        if not self.rule.costs:
+            return
+        known = {self.names[j] for j in range(len(self.names))}
+        unknown = [name for name in self.rule.costs if name not in known]
         if unknown:
             more = ["others"] if len(unknown) > 5 else []
             some = join([*map(repr, sorted(unknown)[:5]), *more])
