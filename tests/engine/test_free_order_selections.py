@@ -33,7 +33,11 @@ def test_any_order_of_feeds_ends_with_the_same_set(tmp_path) -> None:
         folder = tmp_path / str(k)
         Selection.create(folder, y, free())
         for part in np.array_split(rng.permutation(X.columns), 5):
-            Selection.open(folder).feed(X[part.tolist()])
+            before = set(Selection.open(folder).kept_names)
+            fed = Selection.open(folder).feed(X[part.tolist()])
+            now = set(Selection.open(folder).kept_names)
+            assert set(fed.returned) == now - before - set(part)
+            assert ("kept again" in str(fed)) == bool(fed.returned)
         selection = Selection.open(folder)
         assert set(selection.kept_names) == expected
         assert selection.status()["held"].endswith("MB")

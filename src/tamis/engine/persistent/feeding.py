@@ -49,8 +49,9 @@ class Fed:
         Columns that were processed, and columns that had been fed before.
     replaced : list of str
         Columns that replaced others of the same name.
-    kept, evicted : list of str
-        Fed columns that are kept now, and older ones that they displaced.
+    kept, evicted, returned : list of str
+        Fed columns that are kept now, older ones that they displaced, and older ones that are kept
+        again.
     again : bool
         Whether exactly the same unnamed data had been fed before, so that nothing was taken.
     missing_rows : int
@@ -65,6 +66,7 @@ class Fed:
     replaced: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
     again: bool = False
     missing_rows: int = 0
     stopped: str = ""
@@ -77,6 +79,8 @@ class Fed:
         text += " kept"
         if self.evicted:
             text += f", {counted(len(self.evicted), 'older one')} evicted"
+        if self.returned:
+            text += f", {counted(len(self.returned), 'older one')} kept again"
         if self.replaced:
             text += f", {len(self.replaced):,} replaced"
         if self.skipped:
@@ -143,6 +147,7 @@ class Feeding:
         state.commit(self._line(len(take), done=True))
         names, kept = state.log.names, set(state.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
+        self.fed.returned = [names[f] for f in sorted(kept - kept_before) if f < first]
         left = dict.fromkeys(state.log.since(before)["event_feature"].tolist())
         self.fed.evicted = [names[f] for f in left if f in kept_before - kept]
         self.fed.stopped = state.log.stopped
