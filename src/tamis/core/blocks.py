@@ -288,7 +288,7 @@ def compressed_columns(matrix: Any) -> Compressed:
 def refuse_unlike_numbers(array: Any, called: str = "X") -> None:
     """Raise an error for masked values, which NumPy would unmask, and for dates."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        n = int(np.ma.count_masked(array))
+        n = int(np.count_nonzero(np.ma.getmaskarray(array)))
         raise InputError(
             f"{called} is a masked array with {n:,} masked values; pass {called}.filled(np.nan) "
             "and say what missing values mean with missing=, or fill them with numbers"

@@ -240,8 +240,8 @@ def refuse_masked(y: Any) -> None:
     """Raise an error for a target with masked values: NumPy would unmask them."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise InputError(
-            f"y is a masked array with {np.ma.count_masked(y):,} masked values; leave out the rows "
-            "that have no target: keep = ~np.ma.getmaskarray(y), then X[keep] and y[keep]"
+            f"y is a masked array with {np.count_nonzero(np.ma.getmaskarray(y)):,} masked values; "
+            "leave out those rows: keep = ~np.ma.getmaskarray(y), then X[keep] and y[keep]"
         )
 
 

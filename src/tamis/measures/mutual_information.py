@@ -31,11 +31,12 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, check
 from tamis.core.target import Target
+from tamis.kernels.exact_tests import CHI_SQUARE
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
-from tamis.measures.p_values import CHI_SQUARE, TESTS, test_categories, tested_as
+from tamis.measures.p_values import TESTS, test_categories, tested_as
 from tamis.measures.panels import CodedColumns, RowListPanel, code_columns, table_of
 from tamis.measures.stratified import StratifiedPanel, stratified_relevance
 

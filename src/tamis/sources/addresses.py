@@ -53,7 +53,7 @@ class LocalFile:
         array = np.empty(shape, dtype)
         with open(self._path, "rb", buffering=0) as file:
             file.seek(offset)
-            rest = memoryview(array).cast("B")
+            rest = array.reshape(-1).view(np.uint8).data
             while len(rest):
                 found = file.readinto(rest)
                 if not found:
