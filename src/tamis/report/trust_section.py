@@ -24,9 +24,9 @@ def trust_section(run: Run) -> Section | None:
         )
     if "gate" in run.trust:
         gate = run.trust["gate"]
-        items.append(("gate", gate_words(gate)))
+        items.append(("false discovery rate of the finds", f"{gate['fdr']:g}"))
         notes.append(
-            f"Of the features that passed the gate, at most a share of {gate['fdr']:g} is expected "
+            f"{gate_words(gate)}. Of the features that passed the gate, at most a share of {gate['fdr']:g} is expected "
             f"to be false, if {gate['needs']}. This is about the features that passed, before "
             "redundant ones were dropped."
         )
