@@ -121,7 +121,8 @@ def share_passing(design: str, columns: int = COLUMNS, alpha: float = ALPHA) -> 
     for _ in range(columns // BLOCK):
         X = make(rng, len(y), BLOCK)
         passed += [
-            np.sum(m.relevance(X, target).dependent) for m in (AnyShape(alpha), FisherZ(alpha))
+            np.sum(m.relevance(X, target).dependent)
+            for m in (AnyShape(alpha), FisherZ(alpha, statistic="z"))
         ]
     return (passed / columns).tolist()
 
@@ -159,7 +160,9 @@ def share_found(shape: Callable[[Any], Any], n: int, weight: float, draws: int) 
     for _ in range(draws):
         x = rng.standard_normal(n)
         y = weight * shape(x) + np.sqrt(1 - weight**2) * rng.standard_normal(n) > 0
-        found += [float(m.relevance(x, y).dependent[0]) for m in (AnyShape(), FisherZ())]
+        found += [
+            float(m.relevance(x, y).dependent[0]) for m in (AnyShape(), FisherZ(statistic="z"))
+        ]
     return (found / draws).tolist()
 
 

@@ -121,7 +121,7 @@ def test_a_fed_selection_is_certified_by_arrival(tmp_path):
 def test_a_run_without_p_values_says_so():
     X, y = data()
     with pytest.raises(InputError, match="holds no p-values, so nothing can be certified"):
-        tamis.select(X, tamis.SAOLA("fisher_z"), y).certificate(0.1)
+        tamis.select(X, tamis.SAOLA(tamis.FisherZ(statistic="z")), y).certificate(0.1)
     with pytest.raises(InputError, match="cut where the class changes"):
         tamis.select(X, tamis.Sieve(), y, encode="mdlp").certificate(0.1)
 

@@ -18,7 +18,7 @@ ROUNDING_DECIDES = {"group_saola_z__synth_lin": ({54}, {76})}
 
 MEASURES: dict[str, Any] = {
     "group_saola_mi": SymmetricUncertainty(),
-    "group_saola_z": FisherZ(alpha=0.01, classes="numeric"),
+    "group_saola_z": FisherZ(alpha=0.01, classes="numeric", statistic="z"),
 }
 
 

@@ -13,14 +13,15 @@ from golden_outputs import matrix, paths
 
 (MANUAL,) = (json.loads(path.read_text()) for path in paths("anchors_lofs_manual.json"))
 
-Z = tamis.FisherZ(alpha=0.01, classes="numeric")
+G2 = tamis.GSquared(alpha=0.01, statistic="g2")
+Z = tamis.FisherZ(alpha=0.01, classes="numeric", statistic="z")
 #: Calls as the manual prints them: the set, the selector, and groups of how many features.
 CALLS: dict[str, tuple[str, Any, int | None]] = {
     "Alpha_Investing(wdbc(:,1:30),wdbc(:,31))":
         ("wdbc", tamis.AlphaInvesting(variant="program"), None),
-    "osfs_d(spect,23,0.01,'g2')": ("spect", tamis.OSFS(tamis.GSquared(alpha=0.01)), None),
+    "osfs_d(spect,23,0.01,'g2')": ("spect", tamis.OSFS(G2), None),
     "osfs_z(wdbc,31,0.01)": ("wdbc", tamis.OSFS(Z), None),
-    "fast_osfs_d(spect,23,0.01,'g2')": ("spect", tamis.FastOSFS(tamis.GSquared(alpha=0.01)), None),
+    "fast_osfs_d(spect,23,0.01,'g2')": ("spect", tamis.FastOSFS(G2), None),
     "fast_osfs_z(wdbc,31,0.01)": ("wdbc", tamis.FastOSFS(Z), None),
     "fast_osfs_z(wdbc(1:500,:),31,0.01)": ("wdbc", tamis.FastOSFS(Z), None),
     "saola_mi(spect,0)":

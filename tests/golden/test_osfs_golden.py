@@ -27,7 +27,7 @@ def selector_for(record: dict[str, Any]) -> Any:
     method, kind = record["algorithm"].removesuffix("_acc").rsplit("_", 1)
     alpha = record["params"]["alpha"]
     if kind == "z":
-        measure: Any = tamis.FisherZ(alpha=alpha, classes="numeric")
+        measure: Any = tamis.FisherZ(alpha=alpha, classes="numeric", statistic="z")
     else:
         statistic = "pearson" if record["params"]["test"] == "chi2" else "g2"
         measure = tamis.GSquared(alpha=alpha, statistic=statistic)

@@ -27,7 +27,8 @@ def selector_for(record: dict[str, Any]) -> tamis.SAOLA:
     settings = {
         "saola_mi": lambda: tamis.SAOLA(tamis.SymmetricUncertainty(), variant="program"),
         "saola_z": lambda: tamis.SAOLA(
-            tamis.FisherZ(alpha=record["params"]["alpha"], classes="numeric"), variant="program"
+            tamis.FisherZ(alpha=record["params"]["alpha"], classes="numeric", statistic="z"),
+            variant="program",
         ),
         "saola_mi_ge": lambda: tamis.SAOLA(tamis.MutualInformation()),
         "saola_mi_paper": lambda: tamis.SAOLA(tamis.MutualInformation(), ties="neither"),

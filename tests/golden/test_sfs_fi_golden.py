@@ -20,7 +20,11 @@ def selected(record: dict[str, Any]) -> SFSFI:
     """The setting that matches a golden file, fitted."""
     X, y = matrix(record["dataset"])
     discrete = record["algorithm"].startswith("sfs_fi_mi")
-    measure = SymmetricUncertainty() if discrete else FisherZ(alpha=0.01, classes="numeric")
+    measure = (
+        SymmetricUncertainty()
+        if discrete
+        else FisherZ(alpha=0.01, classes="numeric", statistic="z")
+    )
     return SFSFI(measure, gamma=record["params"]["gamma"], variant="program").fit(X, y)
 
 

@@ -95,7 +95,9 @@ def test_strength_is_the_multiple_correlation_and_layouts_agree_to_the_bit(
     results = []
     for data in ColumnBlock.of(table).arrays, (np.empty(0), *compressed(table)):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
-        picked(kernels.relevance, compiled)(*data, *form, 0.125, 0, width, strength, level)
+        picked(kernels.relevance, compiled)(
+            *data, *form, 0.125, 0, width, strength, level, np.empty(width, np.int64)
+        )
         assert strength[-1] == level[-1] == -7.0
         results.append((strength[:-1].tobytes(), level[:-1].tobytes()))
     assert results[0] == results[1]

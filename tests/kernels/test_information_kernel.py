@@ -104,7 +104,9 @@ def test_both_layouts_give_strength_and_level_to_the_bit(
     for data in ColumnBlock.of(dense).arrays, (np.empty(0), indptr, rows, values):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
         many = np.zeros(1, np.bool_)
-        picked(kernels.relevance, compiled)(*data, *form, 0, width, strength, level, many)
+        picked(kernels.relevance, compiled)(
+            *data, *form, 0, width, strength, level, many, np.empty(width, np.int64)
+        )
         assert strength[-1] == level[-1] == -7.0
         results.append((strength[:-1].tobytes(), level[:-1].tobytes(), bool(many[0])))
     assert results[0] == results[1]
@@ -211,6 +213,6 @@ def test_independent_columns_have_exactly_no_information():
     strength, level, many = np.empty(1), np.empty(1), np.zeros(1, np.bool_)
     kernels.relevance(
         *ColumnBlock.of(x * 1.5).arrays, y.astype(np.uint16), np.bincount(y), table,
-        unit * 77, False, np.zeros(64), 0, 1, strength, level, many,
+        unit * 77, False, np.zeros(64), 0, 1, strength, level, many, np.empty(1, np.int64),
     )  # fmt: skip
     assert strength[0] == 0.0

@@ -315,7 +315,7 @@ def test_explanations_give_the_p_value_and_the_test_that_found_it() -> None:
 def test_a_threshold_of_fcbf_is_shown_as_a_strength() -> None:
     X, y = make(1, 250, 2)
     log = tamis.FCBF(threshold=0.9, measure="any_shape").fit(X, y).log_
-    assert "is not above 0.9, the larger of the threshold and the 1% level" in log.why("x0")
+    assert "does not pass both the threshold of 0.9 and the 1% level" in log.why("x0")
 
 
 # --- words in a table, saved selections, the command line ----------------------------------------

@@ -157,6 +157,8 @@ def test_a_measure_provides_the_wording_of_its_sentences():
     assert words["pair_symbol"] == "SU({name}, {because})"
     assert (words["target"], words["gate"]) == ("class", "the threshold")
     gate = MutualInformation(alpha=0.001).gate()
+    assert gate == "the 0.1% level of its exact test"
+    gate = MutualInformation(alpha=0.001, statistic="g2").gate()
     assert gate == "the 0.1% level of its G-squared test"
 
 

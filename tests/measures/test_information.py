@@ -153,9 +153,9 @@ def test_an_alpha_gate_is_the_g_squared_test(alpha, k):
     X = np.column_stack(
         [mixed_table(n, s) + (rng.random((n, 12)) < 0.15) * y[:, None] for s in (1, 2)]
     )
-    found = MutualInformation(alpha=alpha).relevance(X, y)
-    uncertainty = SymmetricUncertainty(alpha=alpha).relevance(X, y)
-    sparse = SymmetricUncertainty(alpha=alpha).relevance(sp.csc_matrix(X), y)
+    found = MutualInformation(alpha=alpha, statistic="g2").relevance(X, y)
+    uncertainty = SymmetricUncertainty(alpha=alpha, statistic="g2").relevance(X, y)
+    sparse = SymmetricUncertainty(alpha=alpha, statistic="g2").relevance(sp.csc_matrix(X), y)
     assert np.array_equal(uncertainty.cutoff, sparse.cutoff, equal_nan=True)
     assert np.array_equal(found.dependent, uncertainty.dependent)
     levels = [len(np.unique(x)) for x in X.T]
@@ -190,7 +190,7 @@ def test_on_pure_noise_an_alpha_gate_lets_about_alpha_through(alpha, family):
 @pytest.mark.parametrize("alpha", [None, 0.05])
 @BOTH
 def test_levels_of_pairs_are_the_levels_towards_the_same_column_as_a_class(measure, alpha):
-    gated = type(measure)(alpha=alpha)
+    gated = type(measure)(alpha=alpha, statistic="g2")
     X, y = mixed_table(300, seed=4), np.random.default_rng(4).integers(0, 3, 300)
     wanted = gated.relevance(X, y)
     panel = gated.panel(Target.of(y))

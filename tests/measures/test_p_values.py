@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import chi2_contingency, f_oneway, fisher_exact, hypergeom, pearsonr
 
-from tamis import AnyShape, FisherZ, GSquared, MutualInformation, SymmetricUncertainty
+import tamis
+from tamis import SAOLA, AnyShape, FisherZ, GSquared, MutualInformation, SymmetricUncertainty
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.kernels.exact_tests import fisher, least_fisher
+from tamis.kernels.saddle_point import sum_p
+from tamis.measures.auto import from_name, named
 from tamis.measures.measure import Measure
 from tamis.measures.p_values import TESTS, law_of_counts, log_factorials
 from tamis.measures.pair_measure import PairMeasure
@@ -213,13 +216,14 @@ def test_strong_dependence_is_found(measure: Measure) -> None:
 def test_dense_numbers_get_the_t_and_the_f_test() -> None:
     """As SciPy has them."""
     rng = np.random.default_rng(5)
-    X = rng.normal(size=(60, 12)) + np.linspace(0, 1, 12)
-    for y in (rng.normal(size=60) + X[:, 0], (rng.normal(size=60) + X[:, 0]) > 0):
+    X = rng.normal(size=(300, 12)) + np.linspace(0, 1, 12)
+    follows = rng.normal(size=300) + 0.2 * X[:, 0]
+    for y in (follows, follows > 0):
         expected = [pearsonr(x, y).pvalue for x in X.T]
         assert np.allclose(FisherZ().p_values(X, y), expected, rtol=1e-10, atol=0)
         assert set(names(FisherZ(), X, y)) == {"the t test"}
-    y = np.arange(60) % 3
-    X[:, 0] += y
+    y = np.arange(300) % 3
+    X[:, 0] += 0.2 * y
     expected = [f_oneway(*(x[y == c] for c in range(3))).pvalue for x in X.T]
     assert np.allclose(FisherZ().p_values(X, y), expected, rtol=1e-10, atol=0)
     assert set(names(FisherZ(), X, y)) == {"the F test"}
@@ -283,3 +287,86 @@ def test_the_names_of_the_tests_fit_into_a_byte() -> None:
     """They are stored with the level of a feature."""
     assert len(TESTS) <= 16
     assert len(set(TESTS)) == len(TESTS)
+
+
+# --- the gate ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        MutualInformation(alpha=0.05),
+        SymmetricUncertainty(alpha=0.05),
+        GSquared(alpha=0.05),
+        FisherZ(alpha=0.05),
+    ],
+    ids=repr,
+)
+def test_relevant_means_p_at_most_alpha(measure: Measure) -> None:
+    """Whatever the test; and the papers' tests are still there."""
+    rng = np.random.default_rng(7)
+    y = rng.random(150) < 0.2
+    X = np.column_stack(
+        [rng.random((150, 30)) < 0.05, np.floor(rng.exponential(size=(150, 30)) * 2)]
+    ).astype(float)
+    X[:, ::7] += y[:, np.newaxis]
+    strength = measure.relevance(X, y)
+    assert np.array_equal(strength.dependent, measure.p_values(X, y) <= 0.05)
+    assert 0 < strength.dependent.sum() < 60
+    paper = measure.with_paper_statistic()
+    assert paper.statistic in ("z", "g2")
+    assert not np.array_equal(paper.relevance(X, y).dependent, strength.dependent)
+    assert np.array_equal(paper.relevance(X, y).value, strength.value)
+
+
+def test_why_tells_the_p_value_and_the_test() -> None:
+    """In a selection, and after it was saved."""
+    rng = np.random.default_rng(8)
+    y = np.arange(200) % 2
+    X = np.column_stack([rng.random(200) < 0.1 + 0.6 * y, rng.random(200) < 0.5]).astype(float)
+    run = tamis.select(X, SAOLA(FisherZ()), y)
+    table = [[np.sum((X[:, 0] == a) & (y == b)) for a in (0, 1)] for b in (0, 1)]
+    p = fisher_exact(table)[1]
+    assert f"p={p:.3g} by Fisher's exact test" in run.why("x0")
+    assert "p is above 0.01 by Fisher's exact test" in run.why("x1")
+
+
+def test_a_saved_selection_keeps_the_test_it_began_with() -> None:
+    """Files of older versions name no statistic."""
+    assert from_name("fisher_z", {"alpha": 0.01}) == FisherZ(statistic="z")
+    assert from_name("mutual_information", {"alpha": 0.1}) == MutualInformation(
+        alpha=0.1, statistic="g2"
+    )
+    for measure in (FisherZ(), MutualInformation(alpha=0.1), GSquared()):
+        assert from_name(**named(measure)) == measure
+
+
+# --- the saddle-point ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drawn", [20, 100])
+@pytest.mark.parametrize("kind", ["lognormal", "counts"])
+def test_the_saddle_point_is_a_permutation_p_value(kind: str, drawn: int) -> None:
+    """Within 15 % at 1 %, on both sides, against 40,000 draws."""
+    rng = np.random.default_rng(9)
+    x = rng.lognormal(size=300) if kind == "lognormal" else np.floor(3 * rng.lognormal(size=300))
+    z = (x - x.mean()) / x.std()
+    sums = np.array([z[rng.permutation(300)[:drawn]].sum() for _ in range(40_000)])
+    for tail in (0.01, 0.99):
+        at = float(np.quantile(sums, tail, method="closest_observation"))
+        exact = np.mean(sums <= at + 1e-9) if tail < 0.5 else np.mean(sums >= at - 1e-9)
+        half = 0.5 / x.std() if kind == "counts" else 0.0  # half a step of the lattice
+        p = sum_p(z, at - math.copysign(half, at), drawn)
+        assert p / 2 == pytest.approx(exact, rel=0.15)
+
+
+def test_skew_numbers_and_a_rare_class_are_not_found_by_chance() -> None:
+    """The t test alone lets several times too many through at small levels."""
+    rng = np.random.default_rng(10)
+    X, y = rng.lognormal(sigma=1.5, size=(200, 5000)), np.arange(200) < 10
+    p = FisherZ().p_values(X, y)
+    assert np.mean(p <= 0.001) <= 0.002
+    assert np.mean(FisherZ(alpha=0.001, statistic="z").relevance(X, y).dependent) > 0.005
+    assert "a permutation test (saddle-point)" in names(FisherZ(), X, y)
+    numeric = FisherZ().p_values(X, rng.lognormal(sigma=1.5, size=200))
+    assert np.mean(numeric <= 0.001) <= 0.002

@@ -18,9 +18,9 @@ from tamis.measures.pairwise_deletion import PairwiseDeletion, deleting
 
 MEASURES = [
     tamis.MutualInformation(),
-    tamis.MutualInformation(alpha=0.05),
+    tamis.MutualInformation(alpha=0.05, statistic="g2"),
     tamis.SymmetricUncertainty(threshold=0.1),
-    tamis.SymmetricUncertainty(alpha=0.05),
+    tamis.SymmetricUncertainty(alpha=0.05, statistic="g2"),
 ]
 
 

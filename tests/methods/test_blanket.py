@@ -199,7 +199,10 @@ def test_the_rule_is_followed_word_for_word(seed, rows, k) -> None:
         columns = [j for j in range(data.shape[1]) if j != target]
         # The slow one breaks ties by the number of the node, the fast one has the target last.
         selector = HITONPC(
-            GSquared(alpha=0.01, degrees="observed"), k, blanket="full", task="classification"
+            GSquared(alpha=0.01, statistic="g2", degrees="observed"),
+            k,
+            blanket="full",
+            task="classification",
         )
         found = selector.fit(data[:, columns].astype(float), data[:, target])
         assert {columns[j] for j in found.kept_} == slow.blanket(target)

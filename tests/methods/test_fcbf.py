@@ -89,10 +89,11 @@ def test_it_keeps_what_the_paper_keeps_with_correlations(seed, density) -> None:
     X[:, 11] = 5 - 2 * X[:, 3]
     level = FisherZ(alpha=0.1).cutoff(60)
 
-    found = FCBF(measure=FisherZ(alpha=0.1)).fit(X, y)
+    by_z = FisherZ(alpha=0.1, statistic="z")
+    found = FCBF(measure=by_z).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, level, correlation)
 
-    found = FCBF(threshold=0.3, measure=FisherZ(alpha=0.1)).fit(X, y)
+    found = FCBF(threshold=0.3, measure=by_z).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, max(level, 0.3), correlation)
 
 
@@ -222,8 +223,8 @@ def test_sentences_carry_the_numbers() -> None:
     )
     log = FCBF(threshold=0.5, measure="fisher_z").fit(frame, y).log_
     assert log.why("weaker") == (
-        "weaker was dropped as irrelevant: |r(weaker, class)|=0.4 is not above 0.5, the larger of "
-        "the threshold and the 1% level of its test"
+        "weaker was dropped as irrelevant: |r(weaker, class)|=0.4 does not pass both the "
+        "threshold of 0.5 and the 1% level of its test"
     )
 
 

@@ -241,8 +241,8 @@ def test_sentences_describe_what_happened_between_groups() -> None:
         "its dependence on best (0.278), which is the better predictor (1)"
     )
     assert live.log_.why("best") == (
-        "best is kept: I(best; class)=1 is above 0.0479, the 1% level of its G-squared test, and "
-        "no kept feature of its own or an earlier group makes it redundant"
+        "best is kept: I(best; class)=1, p=1.98e-29 by Fisher's exact test, and no kept feature "
+        "of its own or an earlier group makes it redundant"
     )
 
 

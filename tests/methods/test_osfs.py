@@ -127,7 +127,7 @@ def mixtures(seed, n, levels=None):
 )  # fmt: skip
 def test_it_keeps_what_the_algorithm_keeps_on_counts(method, unreliable, seed, n, k):
     X, y = mixtures(seed, n, levels=3)
-    found = method(GSquared(alpha=0.05), k, unreliable).fit(X, y)
+    found = method(GSquared(alpha=0.05, statistic="g2"), k, unreliable).fit(X, y)
     test = g_squared_test(X, y, 0.05, unreliable)
     assert found.kept_.tolist() == SLOW[method](test, range(10), k)
 
@@ -137,7 +137,7 @@ def test_it_keeps_what_the_algorithm_keeps_on_counts(method, unreliable, seed, n
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_it_keeps_what_the_algorithm_keeps_on_numbers(method, seed, k):
     X, y = mixtures(seed, 80)
-    found = method(FisherZ(alpha=0.05), k).fit(X, y)
+    found = method(FisherZ(alpha=0.05, statistic="z"), k).fit(X, y)
     assert found.kept_.tolist() == SLOW[method](fisher_z_test(X, y, 0.05), range(10), k)
 
 
@@ -194,7 +194,7 @@ def test_sentences_carry_the_numbers():
     live.feed(np.ones(n), names=["flat"]).feed(np.arange(n) % 2, names=["odd"])
     why = live.log_.why
     assert why("good") == (
-        "good is kept: G2(good; class)=254 is above 6.63, the 1% level of its G-squared test, and "
+        "good is kept: G2(good; class)=254, p=2.16e-56 by Fisher's exact test, and "
         "no 3 or fewer kept features make it independent of the class"
     )
     assert why("echo") == (
@@ -207,8 +207,7 @@ def test_sentences_carry_the_numbers():
     )
     assert why("flat") == "flat was dropped as irrelevant: it has the same value in every row"
     assert why("odd") == (
-        "odd was dropped as irrelevant: G2(odd; class)=0 is not above 6.63, the 1% level of its "
-        "G-squared test"
+        "odd was dropped as irrelevant: G2(odd; class)=0, p is above 0.01 by Fisher's exact test"
     )
 
 
@@ -247,14 +246,14 @@ def test_refused_tests_decide_with_a_warning_and_are_counted():
     many = np.where(y == 1, np.arange(n) % 7, 7).astype(float)  # needs 35 rows
     X = np.column_stack([a, many, 2 * a + b])
     with pytest.warns(DataWarning, match=r"too few rows for some tests.*'independent'") as caught:
-        found = FastOSFS(GSquared()).fit(X, y)
+        found = FastOSFS(GSquared(statistic="g2")).fit(X, y)
     assert len(caught) == 1
     assert found.log_.why("x1") == (
         "x1 was dropped as irrelevant: there are too few rows to test its dependence on the class"
     )
     assert found.work_["refused_given_0"] == 1
     with pytest.warns(DataWarning):
-        more = FastOSFS(GSquared(), unreliable="dependent").fit(X, y)
+        more = FastOSFS(GSquared(statistic="g2"), unreliable="dependent").fit(X, y)
     assert more.log_.why("x1").startswith(
         "x1 is kept: there are too few rows to test its dependence on the class, which counts as "
         "dependence, and no 3 or fewer kept features make it"

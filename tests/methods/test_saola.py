@@ -89,7 +89,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_continuous_data(seed, density) -> No
         r = np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, y]).T))).round(11)
     gate = FisherZ(alpha=0.05).cutoff(60)
 
-    found = SAOLA(FisherZ(alpha=0.05)).fit(X, y)
+    found = SAOLA(FisherZ(alpha=0.05, statistic="z")).fit(X, y)
 
     assert found.kept_.tolist() == algorithm_1(r[-1, :-1], r, gate)
 
@@ -127,15 +127,14 @@ def test_sentences_carry_the_numbers() -> None:
         "gene_4 (0.278), which is the better predictor (1)"
     )
     assert live.log_.why("gene_4") == (
-        "gene_4 is kept: I(gene_4; class)=1 is above 0.0479, the 1% level of its G-squared test, "
+        "gene_4 is kept: I(gene_4; class)=1, p=1.98e-29 by Fisher's exact test, "
         "and no kept feature makes it redundant"
     )
     assert live.log_.why("flat") == (
         "flat was dropped as irrelevant: it has the same value in every row"
     )
     assert live.log_.why("odd") == (
-        "odd was dropped as irrelevant: I(odd; class)=0 is not above 0.0479, the 1% level of its "
-        "G-squared test"
+        "odd was dropped as irrelevant: I(odd; class)=0, p is above 0.01 by Fisher's exact test"
     )
 
 

@@ -21,7 +21,7 @@ from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
 from tamis.core.notebook import card, html_table, shares
-from tamis.core.p_levels import is_second, p_of, shown_p, test_of
+from tamis.core.p_levels import p_of, shown_p, test_of, which_test
 from tamis.core.sentences import counted, fill, join, show
 from tamis.core.stand_ins import StandIn, stand_ins
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
@@ -417,7 +417,7 @@ class DecisionLog:
             numbers["p"] = p_of(d.relevance, level, float(texts["alpha"]))
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
         if tests:
-            fields["test_used"] = tests[is_second(level)]
+            fields["test_used"] = tests[which_test(d.relevance, level, len(tests))]
         if "p_tests" in texts and (packed := self.p_of(d.feature)) == packed:
             fields["p_shown"] = shown_p(packed, float(texts["fdr"]))
             fields["test_used"] = texts["p_tests"].split("|")[test_of(packed)]

@@ -2,7 +2,9 @@
 
 The log stores a strength and the level it was compared with. A measure that gates by a p-value,
 whose strength is on another scale, uses strength * p / alpha as the level, so the p-value can be
-read off later. The last bit of the level, as a float32, says which of two tests gave the p-value.
+read off later. The last bits of the level say which test gave the p-value: with two tests the last
+bit of the level as a float32; with more, four bits, of a float64 where p <= alpha. Other columns
+then share a level that no strength reaches: their p-values were not computed to the end.
 
 A log of a selection with a false discovery rate stores p-values themselves (`packed_p`).
 """
@@ -48,6 +50,39 @@ def level_of(
     up = wrong & (~passes | (bits == 0))  # away from the strength; there is nothing below 0
     bits = bits + up - (wrong & ~up)
     return strength, bits.view(np.float32).astype(np.float64)
+
+
+def significance(
+    strength: Floats, p: Floats, alpha: float, test: npt.NDArray[np.uint8], most: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the strengths, at least `LEAST` where p <= alpha, their levels, and those of misses.
+
+    No strength is above `most`.
+
+    >>> strength, level, _ = significance(
+    ...     np.array([0.5, 0.4]), np.array([1e-60, 0.02]), 0.01, np.array([3, 5], np.uint8), 1.0
+    ... )
+    >>> strength > level
+    array([ True, False])
+    >>> f"{p_of(0.5, level[0], 0.01):.3g}", [which_test(s, l, 9) for s, l in zip(strength, level)]
+    ('1e-60', [3, 5])
+    """
+    passes = p <= alpha
+    strength = np.where(passes, np.maximum(strength, LEAST), strength)
+    level = strength * np.minimum(p / alpha, 1.0 - 1e-14)
+    coded = (level.view(np.int64) & ~15) | test
+    missed = (np.float32(2.0 * most).view(np.int32) & ~15) | test.astype(np.int32)
+    levels = missed.view(np.float32).astype(np.float64)
+    return strength, np.where(passes, coded.view(np.float64), levels), levels
+
+
+def which_test(strength: float, level: float, n_tests: int) -> int:
+    """Return the number of the test that gave the p-value that a level stands for."""
+    if n_tests == 2:
+        return is_second(level)
+    if level < strength:
+        return int(np.float64(level).view(np.int64) & 15)
+    return int(np.float32(level).view(np.int32) & 15)
 
 
 def p_of(strength: float, level: float, alpha: float) -> float:

@@ -102,9 +102,13 @@ def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
 
 @jit
 def relevance(
-    flat, indptr, rows, values, groups, weights, totals, norms, gate, lo, hi, strength, cutoff
-):
-    """Compute the strength of columns lo..hi-1 of a block towards the target."""
+    flat, indptr, rows, values, groups, weights, totals, norms, gate, lo, hi, strength, cutoff,
+    ones_of,
+):  # fmt: skip
+    """Compute the strength of columns lo..hi-1 of a block towards the target.
+
+    `ones_of`, if it is not empty, gets the entries in class 1 of columns of few ones, else -1.
+    """
     n, dense = len(groups), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
@@ -115,6 +119,8 @@ def relevance(
     last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
         strength[j], cutoff[j] = 0.0, np.nan
+        if len(ones_of):
+            ones_of[j] = -1
         if dense:
             count = gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
             value = column_strength(
@@ -130,6 +136,8 @@ def relevance(
                 for t in range(first, last):
                     few &= values[t] == 1.0
                     ones += groups[rows[t]]
+                if few and len(ones_of):
+                    ones_of[j] = ones
             value = known[count, ones] if few else 2.0
             if value > 1.0:
                 value = column_strength(

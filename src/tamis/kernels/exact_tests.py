@@ -265,7 +265,7 @@ def _by_levels(logs, n, class_counts, cells, sizes, background, log_bound, steps
 
 
 @jit
-def _many_levels(
+def many_levels(
     rows, values, first, last, y, class_counts, numbers, unordered, logs, log_bound, steps, tails,
     leasts,
 ):  # fmt: skip
@@ -339,10 +339,13 @@ def _is_dense_number(values, first, last, n):
 
 @jit
 def test_columns(
-    flat, indptr, rows, values, y, class_counts, numbers, unordered, logs, log_bound, steps, tails,
-    leasts, lo, hi, p, least, test, n_levels,
+    flat, indptr, rows, values, ones, y, class_counts, numbers, unordered, logs, log_bound, steps,
+    tails, leasts, lo, hi, p, least, test, n_levels,
 ):  # fmt: skip
     """Test columns lo..hi-1 of a block against classes.
+
+    `ones`, if it is not empty, are known counts of the entries in class 1 of columns of equal
+    entries, -1 where they are not known; then the least p-values are not wanted.
 
     `numbers` says that columns are numbers: those that are not mostly zero are left for another
     test (`NUMBERS`). Where the caller has to compute the p-value it is -1.
@@ -365,7 +368,12 @@ def test_columns(
         p[j], least[j], test[j], n_levels[j] = 1.0, 1.0, FISHER, 1
         if count == 0:
             continue
-        if _count_ones(here, there, first, last, y, own):
+        if len(ones) and ones[j] >= 0:
+            own[0], own[1] = count - ones[j], ones[j]
+            same = True
+        else:
+            same = _count_ones(here, there, first, last, y, own)
+        if same:
             if count == n:
                 continue
             n_levels[j] = 2
@@ -373,15 +381,34 @@ def test_columns(
             if few and known[count, own[1]] >= 0.0:
                 p[j], least[j] = known[count, own[1]], known_least[count]
                 continue
-            p[j], least[j], test[j] = two_levels(
-                logs, n, class_counts, own, count, log_bound, steps, tails, leasts
-            )
+            if few and len(ones):
+                p[j] = fisher(logs, n, class_counts[1], count, own[1], log_bound)
+                known_least[count] = 0.0
+            else:
+                p[j], least[j], test[j] = two_levels(
+                    logs, n, class_counts, own, count, log_bound, steps, tails, leasts
+                )
             if few:
                 known[count, own[1]], known_least[count] = p[j], least[j]
         elif numbers and 2 * count >= n and _is_dense_number(there, first, last, n):
             p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
         else:
-            p[j], least[j], test[j], n_levels[j] = _many_levels(
+            p[j], least[j], test[j], n_levels[j] = many_levels(
                 here, there, first, last, y, class_counts, numbers, unordered[j], logs, log_bound,
                 steps, tails, leasts,
             )  # fmt: skip
+
+
+@jit
+def gate_columns(value, constant, p, test, alpha, least_value, missed, bits, cutoff, logged):
+    """Set cutoffs: see `tamis.core.p_levels.significance`; `bits` are those of `cutoff`."""
+    for j in range(len(value)):
+        logged[j] = missed[test[j]]
+        if constant[j]:
+            cutoff[j] = np.nan
+        elif p[j] <= alpha:
+            value[j] = max(value[j], least_value)
+            cutoff[j] = value[j] * min(p[j] / alpha, 1.0 - 1e-14)
+            bits[j] = (bits[j] & ~15) | test[j]
+        else:
+            cutoff[j] = logged[j]

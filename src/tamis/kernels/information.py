@@ -52,12 +52,13 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
 @jit
 def relevance(
     flat, indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
-    strength, cutoff, many,
+    strength, cutoff, many, ones_of,
 ):  # fmt: skip
     """Compute strength and cutoff of columns lo..hi-1 of a block towards the class.
 
     `cutoff_table` holds the cutoff for each number of levels; a column with more levels than it
-    knows gets minus their number, for the caller to look up, and ``many[0]`` is set.
+    knows gets minus their number, for the caller to look up, and ``many[0]`` is set. `ones_of`
+    gets the entries in class 1 of columns whose entries are all equal, else -1.
     """
     n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
     class_entropy = table[n]
@@ -71,6 +72,7 @@ def relevance(
     last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
         few, count, ones = False, 0, 0
+        ones_of[j] = -1
         if dense:
             information, entropy, levels = _dense_information(
                 flat[j * n : (j + 1) * n], y, class_counts, table, class_entropy, counts, own_rows,
@@ -88,6 +90,7 @@ def relevance(
                 for t in range(first, last):
                     same &= values[t] == value
                     ones += y[rows[t]]
+            ones_of[j] = ones if same else -1
             few = same and count < FEW_ENTRIES
             if few and known[count, ones, 0] >= 0.0:
                 strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]

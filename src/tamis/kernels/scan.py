@@ -34,12 +34,12 @@ def scan(values):
 
 
 @jit
-def sift(strength, cutoff, relevance, constant, survivors):
+def sift(strength, cutoff, logged, relevance, constant, survivors):
     """Classify the columns of a block after the bulk pass.
 
     Writes the strengths as float32, marks constant columns (cutoff NaN) with 1, and lists the
-    columns above their cutoff. Returns their number, and the cutoff that all columns share, NaN
-    if they differ.
+    columns above their cutoff. Returns their number, and the level in `logged` that all columns
+    share, NaN if they differ.
     """
     found = 0
     shared = np.nan
@@ -53,6 +53,6 @@ def sift(strength, cutoff, relevance, constant, survivors):
             survivors[found] = j
             found += 1
         if shared != shared:
-            shared = cutoff[j]
-        differ |= cutoff[j] != shared
+            shared = logged[j]
+        differ |= logged[j] != shared
     return found, (np.nan if differ else shared)

@@ -67,11 +67,11 @@ class CompletePairs(Measure):
 
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
-        return self.measure.gate()
+        return self.measure.with_paper_statistic().gate()
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by the measure itself need."""
-        return self.measure.template_fields(target)
+        return self.measure.with_paper_statistic().template_fields(target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the target."""

@@ -1,7 +1,9 @@
 """Correlation with Fisher's z test, for continuous columns and for targets of any kind.
 
-The strength is |r|. Two variables count as dependent when sqrt(n - 3) atanh|r| is above the normal
-quantile at 1 - alpha/2, that is, when |r| is above tanh(quantile / sqrt(n - 3)).
+The strength is |r|. A column counts as dependent on the target when a valid p-value is at most
+alpha (`tamis.measures.p_values`), or with ``statistic="z"`` when Fisher's z is significant:
+sqrt(n - 3) atanh|r| is above the normal quantile at 1 - alpha/2, that is, |r| is above
+tanh(quantile / sqrt(n - 3)). Two columns are always compared by z.
 
 With more than two classes the strength towards the class is the multiple correlation with the class
 indicators, R = sqrt(between-class / total sum of squares), which equals |r| for two classes and
@@ -43,13 +45,23 @@ from tamis.kernels.threads import over_columns
 from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevance, adjustment_of
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
-from tamis.measures.p_values import F_TEST, T_TEST, TESTS, test_numbers, tested_as, variance_p
+from tamis.measures.p_values import (
+    F_TEST,
+    NO_ONES,
+    T_TEST,
+    TESTS,
+    gate_by_p,
+    p_values_of_numbers,
+    sentences,
+    tested_as,
+    variance_p,
+)
 from tamis.measures.panels import RowListPanel, compressed
 
 
 @dataclass(frozen=True)
 class FisherZ(Measure):
-    """Absolute correlation, gated by Fisher's z test.
+    """Absolute correlation, gated by a valid p-value or by Fisher's z test.
 
     Parameters
     ----------
@@ -62,6 +74,10 @@ class FisherZ(Measure):
         What a test with too few rows counts as (n - m - 3 < 1, or n - m - k < 1 with k > 2
         classes): independence; nothing, so that it neither separates a feature from the target nor
         admits one; dependence.
+    statistic : {"exact", "z"}, default="exact"
+        The test of a column against the target: one whose p-values are valid for flags, sparse
+        numbers, rare classes and few rows, too (docs/trust.md); or Fisher's z, and F for more than
+        two classes, as in the papers. Conditional tests always use the latter.
 
     Examples
     --------
@@ -74,6 +90,7 @@ class FisherZ(Measure):
     alpha: float = 0.01
     classes: str = "indicator"
     unreliable: str = field(default="independent", repr=False)
+    statistic: str = field(default="exact", repr=False)
 
     name: ClassVar[str] = "fisher_z"
     kind: ClassVar[str] = "continuous"
@@ -87,6 +104,7 @@ class FisherZ(Measure):
     def __post_init__(self) -> None:
         check("FisherZ", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
         check("FisherZ", "classes", self.classes, OneOf(("indicator", "numeric")))
+        check("FisherZ", "statistic", self.statistic, OneOf(("exact", "z")))
         check("FisherZ", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
@@ -106,21 +124,45 @@ class FisherZ(Measure):
             adjusted_relevance(block, adjustment, gate, result)
             return result
         form, arrays = self._target_form(encoded), block.arrays
-        over_columns(
-            lambda lo, hi: relevance(*arrays, *form, gate, lo, hi, result.value, result.cutoff),
-            block.spans,
-        )
+        exact = self._has_p_values(encoded) and 0 <= gate < math.inf
+        ones = np.empty(block.width, np.int64) if exact else NO_ONES
+        into = (result.value, result.cutoff, ones)
+        over_columns(lambda lo, hi: relevance(*arrays, *form, gate, lo, hi, *into), block.spans)
+        if exact:
+            tested = self._test(block, encoded, result, self.alpha, ones)
+            return gate_by_p(result, tested, self.alpha, 1.0)
         return result
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the strength and the p-value of every column of a block."""
-        strength, adjustment = self.relevance(block, target), self._adjustment(target)
+        strength = self.with_paper_statistic().relevance(block, target)
+        adjustment = self._adjustment(target)
         if adjustment is None:
-            by_classes = target.codes is not None and self.classes == "indicator"
-            return test_numbers(block, target, strength, bound, by_classes=by_classes)
+            return self._test(block, target, strength, bound)
         explaining = adjustment.n_targets
         p = variance_p(strength.value, explaining, adjustment.rest(explaining, 0))
         return tested_as(strength, p, T_TEST if explaining == 1 else F_TEST)
+
+    def _test(
+        self,
+        block: ColumnBlock,
+        target: Target,
+        strength: Strength,
+        bound: float,
+        ones: Ints = NO_ONES,
+    ) -> Tested:
+        by_classes = target.codes is not None and (
+            self.classes == "indicator" or target.n_classes == 2
+        )
+        return p_values_of_numbers(block, target, strength, bound, ones, by_classes=by_classes)
+
+    def _has_p_values(self, target: Target) -> bool:
+        """Return whether valid p-values gate columns: not with weights and covariates."""
+        return self.statistic == "exact" and self._adjustment(target) is None
+
+    def with_paper_statistic(self) -> FisherZ:
+        """Return the measure with Fisher's z test in place of valid p-values."""
+        return replace(self, statistic="z")
 
     def panel(self, target: Target) -> CorrelationPanel | AdjustedPanel:
         """Return an empty panel of kept columns."""
@@ -152,7 +194,8 @@ class FisherZ(Measure):
         several, adjusted = self._by_indicators(target), self._adjustment(target) is not None
         letter = "t" if adjusted else "z"
         test = "R={value}, F={statistic}" if several else f"|r|={{value}}, {letter}={{statistic}}"
-        return {**super().template_fields(target), "test": test + ", p={p}"}
+        exact = sentences(self.alpha) if self._has_p_values(target) else {}
+        return {**super().template_fields(target), **exact, "test": test + ", p={p}"}
 
     def target_cutoff(self, target: Target, given: int = 0) -> float:
         """Return the strength above which a column depends on this target, given others."""

@@ -42,7 +42,7 @@ from tamis.kernels.threads import over_columns
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
 from tamis.measures.mutual_information import FEW, count_relevance
-from tamis.measures.p_values import TESTS, test_categories
+from tamis.measures.p_values import NO_ONES, TESTS, gate_by_p, p_values_of_categories, sentences
 from tamis.measures.panels import CodedColumns, code_columns
 
 #: The rules for degrees of freedom, by name.
@@ -57,9 +57,11 @@ class GSquared(Measure):
     ----------
     alpha : float, default=0.01
         Level of the test.
-    statistic : {"g2", "pearson"}, default="g2"
-        G-squared, 2 n ln 2 times the mutual information in bits; or Pearson's chi-square with half
-        a row subtracted in small cells, as in the authors' program.
+    statistic : {"exact", "g2", "pearson"}, default="exact"
+        G-squared, 2 n ln 2 times the mutual information in bits, where columns are tested against
+        the class with valid p-values, exact for flags and rare values (docs/trust.md); the same
+        with the chi-square law; or Pearson's chi-square with half a row subtracted in small cells,
+        as in the authors' program. Conditional tests always use the chi-square law.
     degrees : {"levels", "observed", "spirtes"}, default="levels"
         Degrees of freedom from the levels alone; or, in each stratum, from the levels that occur
         there, which finds more where strata are small; or one fewer per empty cell, and none for
@@ -78,7 +80,7 @@ class GSquared(Measure):
     """
 
     alpha: float = 0.01
-    statistic: str = "g2"
+    statistic: str = "exact"
     degrees: str = "levels"
     unreliable: str = "independent"
 
@@ -90,19 +92,21 @@ class GSquared(Measure):
 
     def __post_init__(self) -> None:
         check("GSquared", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
-        check("GSquared", "statistic", self.statistic, OneOf(("g2", "pearson")))
+        check("GSquared", "statistic", self.statistic, OneOf(("exact", "g2", "pearson")))
         check("GSquared", "degrees", self.degrees, OneOf(tuple(DEGREES)))
         check("GSquared", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
-        test = "G-squared" if self.statistic == "g2" else "chi-square"
+        test = {"exact": "exact", "g2": "G-squared", "pearson": "chi-square"}[self.statistic]
         return f"the {100 * self.alpha:g}% level of its {test} test"
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
         fields = super().template_fields(target)
-        symbol = "G2" if self.statistic == "g2" else "chi2"
+        symbol = "chi2" if self.statistic == "pearson" else "G2"
+        if self.statistic == "exact":
+            fields |= sentences(self.alpha)
         fields["relevance_symbol"] = f"{symbol}({{name}}; {fields['target']})"
         fields["pair_symbol"] = f"{symbol}({{name}}; {{because}})"
         fields["test"] = f"{symbol}={{value}} on {{df}} degrees of freedom, p={{p}}"
@@ -118,13 +122,15 @@ class GSquared(Measure):
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        if self.statistic == "g2" and self.degrees != "spirtes":
+        if self.statistic != "pearson" and self.degrees != "spirtes":
             n, groups = block.n_rows, encoded.n_classes
             table, unit = _table(n)
-            if count_relevance(block, encoded, table, unit, False, _few(self, n, groups), result):
+            ones = np.empty(block.width, np.int64)
+            form = (table, unit, False, _few(self, n, groups), result, ones)
+            if count_relevance(block, encoded, *form):
                 many = np.flatnonzero(result.cutoff <= -FEW)
                 result.cutoff[many] = self.cutoffs_for(-result.cutoff[many], groups, n)
-            return result
+            return self._gated(block, encoded, result, ones)
         c = code_columns(block, np.arange(block.width))
         over_columns(
             lambda lo, hi: relevance_coded(
@@ -134,13 +140,31 @@ class GSquared(Measure):
             ),
             c.indptr,
         )  # fmt: skip
-        return result
+        return self._gated(block, encoded, result)
+
+    def _gated(
+        self, block: ColumnBlock, target: Target, result: Strength, ones: Ints = NO_ONES
+    ) -> Strength:
+        """Replace the cutoffs by those of valid p-values, unless the chi-square law is wanted."""
+        if self.statistic != "exact":
+            return result
+        tested = p_values_of_categories(block, target, result, 1.0, self.alpha, ones)
+        most = 2 * block.n_rows * math.log(max(target.n_classes, 2))
+        return gate_by_p(result, tested, self.alpha, most)
+
+    def with_paper_statistic(self) -> GSquared:
+        """Return the measure with the chi-square law in place of valid p-values."""
+        return replace(self, statistic="g2") if self.statistic == "exact" else self
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the statistic and the p-value of every column of a block."""
-        plain = self.relevance(block, target)
-        g_squared = plain if self.statistic == "g2" else GSquared().relevance(block, target)
-        return replace(test_categories(block, target, g_squared, 1.0, bound), value=plain.value)
+        plain = self.with_paper_statistic().relevance(block, target)
+        g_squared = plain
+        if self.statistic == "pearson":
+            g_squared = GSquared(statistic="g2").relevance(block, target)
+        return replace(
+            p_values_of_categories(block, target, g_squared, 1.0, bound), value=plain.value
+        )
 
     def panel(self, target: Target) -> GSquaredPanel:
         """Return an empty panel of kept columns."""

@@ -43,6 +43,8 @@ class Strength:
 
     value: Floats
     cutoff: Floats
+    #: The cutoffs of p-values that are not below the level; None: `cutoff` is not a p-value.
+    missed: Floats | None = None
 
     @classmethod
     def room(cls, width: int) -> Strength:
@@ -52,6 +54,11 @@ class Strength:
     def part(self, width: int) -> Strength:
         """Return the first `width`, sharing memory."""
         return Strength(self.value[:width], self.cutoff[:width])
+
+    @property
+    def logged(self) -> Floats:
+        """What is logged in bulk, and shared by many columns: features that pass log their own."""
+        return self.cutoff if self.missed is None else self.missed
 
     @property
     def dependent(self) -> npt.NDArray[np.bool_]:
@@ -319,6 +326,10 @@ class Measure(ABC):
 
     def for_target(self, target: Target) -> Self:
         """Return the measure as it is used with this target."""
+        return self
+
+    def with_paper_statistic(self) -> Self:
+        """Return the measure with the test of the papers in place of valid p-values."""
         return self
 
     def between(self, columns: Any, others: Any) -> Floats:

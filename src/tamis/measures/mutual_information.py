@@ -4,8 +4,9 @@ I(X;Y) = H(X) + H(Y) - H(X,Y) and SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), with plug-
 no bias correction. A plug-in estimate is above 0 for almost every feature, so there are two gates:
 
 * ``threshold``: the value must be above it (the papers' gate, usually 0);
-* ``alpha``: the G-squared test of the same counts must reject independence: 2 n ln2 I is compared
-  with the chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
+* ``alpha``: a test of the same counts must reject independence. ``statistic="exact"`` has valid
+  p-values (`tamis.measures.p_values`); with ``statistic="g2"`` 2 n ln2 I is compared with the
+  chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
 
 A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -29,14 +30,21 @@ from scipy.special import chdtri
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
-from tamis.core.params import Number, check
+from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
 from tamis.kernels.exact_tests import CHI_SQUARE
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
-from tamis.measures.p_values import TESTS, test_categories, tested_as
+from tamis.measures.p_values import (
+    NO_ONES,
+    TESTS,
+    gate_by_p,
+    p_values_of_categories,
+    sentences,
+    tested_as,
+)
 from tamis.measures.panels import CodedColumns, RowListPanel, code_columns, table_of
 from tamis.measures.stratified import StratifiedPanel, stratified_relevance
 
@@ -50,6 +58,7 @@ class InformationMeasure(Measure):
 
     threshold: float = 0.0
     alpha: float | None = None
+    statistic: str = field(default="exact", repr=False)
 
     kind: ClassVar[str] = "discrete"
     needs_classes: ClassVar[bool] = True
@@ -63,6 +72,7 @@ class InformationMeasure(Measure):
         owner = type(self).__name__
         check(owner, "threshold", self.threshold, Number(0))
         check(owner, "alpha", self.alpha, (Number(0, 1, open_low=True, open_high=True), None))
+        check(owner, "statistic", self.statistic, OneOf(("exact", "g2")))
         if self.alpha is not None and self.threshold != 0.0:
             raise ParameterError(f"{owner}: give threshold or alpha, not both")
 
@@ -78,7 +88,24 @@ class InformationMeasure(Measure):
         """Describe the cutoff in a few words, for explanations."""
         if self.alpha is None:
             return "the threshold"
-        return f"the {100 * self.alpha:g}% level of its G-squared test"
+        test = "exact" if self.statistic == "exact" else "G-squared"
+        return f"the {100 * self.alpha:g}% level of its {test} test"
+
+    def template_fields(self, target: Target) -> dict[str, str]:
+        """Return the texts that explanations by this measure need."""
+        fields = super().template_fields(target)
+        if self.alpha is None or not self._has_p_values(target):
+            return fields
+        return fields | sentences(self.alpha)
+
+    def _has_p_values(self, target: Target) -> bool:
+        """Return whether valid p-values gate columns: not with weights and covariates."""
+        plain = target.weights is None and target.given is None
+        return plain and self.alpha is not None and self.statistic == "exact"
+
+    def with_paper_statistic(self) -> Self:
+        """Return the measure with the G-squared test in place of valid p-values."""
+        return replace(self, statistic="g2")
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the class."""
@@ -91,13 +118,18 @@ class InformationMeasure(Measure):
             return result
         n, groups = block.n_rows, encoded.n_classes
         (table, unit), cutoffs = table_of(n), _cutoffs(self, n, groups)
-        if count_relevance(block, encoded, table, unit * n, self._symmetric, cutoffs, result):
+        ones = np.empty(block.width, np.int64)
+        form = (table, unit * n, self._symmetric, cutoffs, result, ones)
+        if count_relevance(block, encoded, *form):
             many = np.flatnonzero(result.cutoff < 0)
             bits = self._bits((-result.cutoff[many] - 1) * (groups - 1), n)
             if self._symmetric and self.alpha is not None:
                 total = code_columns(block, many).entropies + table[n] - table[encoded.counts].sum()
                 bits *= 2.0 * unit * n / total
             result.cutoff[many] = bits
+        if self.alpha is not None and self._has_p_values(encoded):
+            tested = self._test(block, encoded, result, self.alpha, ones)
+            return gate_by_p(result, tested, self.alpha, math.log2(max(groups, 2)))
         return result
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
@@ -105,11 +137,20 @@ class InformationMeasure(Measure):
         if target.weights is not None or target.given is not None:
             room = Strength.room(block.width)
             return tested_as(room, stratified_relevance(self, block, target, room), CHI_SQUARE)
-        bits = strength = replace(self, alpha=None, threshold=0.0).relevance(block, target)
-        if self._symmetric:
-            bits = MutualInformation().relevance(block, target)
+        strength = replace(self, alpha=None, threshold=0.0).relevance(block, target)
+        return self._test(block, target, strength, bound)
+
+    def _test(
+        self,
+        block: ColumnBlock,
+        target: Target,
+        strength: Strength,
+        bound: float,
+        ones: Ints = NO_ONES,
+    ) -> Tested:
+        bits = MutualInformation().relevance(block, target) if self._symmetric else strength
         g_squared = 2 * target.n_rows * math.log(2.0)
-        tested = test_categories(block, target, bits, g_squared, bound)
+        tested = p_values_of_categories(block, target, bits, g_squared, bound, ones)
         return replace(tested, value=strength.value)
 
     def panel(self, target: Target) -> InformationPanel | StratifiedPanel:
@@ -149,7 +190,10 @@ class MutualInformation(InformationMeasure):
     threshold : float, default=0.0
         A feature is relevant when its information with the class is above this.
     alpha : float, optional
-        Gate by a G-squared test at this level instead.
+        Gate by a test of independence at this level instead.
+    statistic : {"exact", "g2"}, default="exact"
+        That test: one with valid p-values, exact for flags and rare values (docs/trust.md); or
+        G-squared with the chi-square law, as in the papers.
 
     Examples
     --------
@@ -172,7 +216,10 @@ class SymmetricUncertainty(InformationMeasure):
     threshold : float, default=0.0
         A feature is relevant when its uncertainty with the class is above this.
     alpha : float, optional
-        Gate by a G-squared test at this level instead.
+        Gate by a test of independence at this level instead.
+    statistic : {"exact", "g2"}, default="exact"
+        That test: one with valid p-values, exact for flags and rare values (docs/trust.md); or
+        G-squared with the chi-square law, as in the papers.
 
     Examples
     --------
@@ -271,15 +318,16 @@ def count_relevance(
     symmetric: bool,
     cutoff_table: Floats,
     result: Strength,
+    ones: Ints,
 ) -> bool:
     """Compute the information of every column with the class, divided by `units`, and its cutoff.
 
     Cutoffs come from `cutoff_table` by number of levels. Returns True if a column has more levels
-    than that: its cutoff is then minus their number.
+    than that: its cutoff is then minus their number. `ones` is for `p_values_of_categories`.
     """
     many = np.zeros(1, dtype=np.bool_)
     form = (*block.arrays, target.codes, target.counts, table, units, symmetric, cutoff_table)
-    into = (result.value, result.cutoff, many)
+    into = (result.value, result.cutoff, many, ones)
     over_columns(lambda lo, hi: relevance(*form, lo, hi, *into), block.spans)
     return bool(many[0])
 

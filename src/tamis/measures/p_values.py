@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv, chdtrc, gammaln
+import numpy.typing as npt
+from scipy.special import betainc, betaincinv, chdtrc, gammaln, ndtri
 
 from tamis.core.blocks import ColumnBlock, has_no_order
+from tamis.core.p_levels import LEAST, significance
 from tamis.core.target import Target
 from tamis.kernels.exact_counts import deviance_steps, tails_of_counts
-from tamis.kernels.exact_tests import CHI_SQUARE, NUMBERS, test_columns
+from tamis.kernels.exact_tests import CHI_SQUARE, NUMBERS, gate_columns, test_columns
+from tamis.kernels.saddle_point import NORMAL_SCORES, retest
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Strength, Tested
 
@@ -29,22 +33,37 @@ TESTS = (
     "the G-squared test",
     "the t test",
     "the F test",
+    "a permutation test (saddle-point)",
+    "the t test of normal scores",
 )
 T_TEST, F_TEST = 5, 6
 
+#: No counts are known: see `against_classes`.
+NO_ONES = np.empty(0, np.int64)
+
 #: Most rows of a rare bin, class or level that gets an exact test of its counts.
 MOST_MARKED = 100
+
+#: The t and F laws are checked where their p-value is at most this: two standard deviations.
+DOUBTED = 0.0455
 
 #: With more classes than this the exact law of the counts takes too long to tabulate.
 MOST_CLASSES = 100
 
 
-def test_classes(
-    block: ColumnBlock, target: Target, strength: Strength, bound: float, *, numbers: bool
+def against_classes(
+    block: ColumnBlock,
+    target: Target,
+    strength: Strength,
+    bound: float,
+    ones: Ints,
+    *,
+    numbers: bool,
 ) -> tuple[Tested, Ints]:
     """Test every column against classes; return that and the number of levels of each column.
 
-    P-values of the tests that the kernel leaves to the caller (G-squared, numbers) are -1.
+    P-values of the tests that the kernel leaves to the caller (G-squared, numbers) are -1. `ones`
+    are counts that are known already, if the least p-values are not wanted.
     """
     n, counts, width = target.n_rows, target.counts, block.width
     p, least, test = np.empty(width), np.empty(width), np.empty(width, np.uint8)
@@ -55,41 +74,141 @@ def test_classes(
         *_laws(tuple(counts.tolist())),
     )  # fmt: skip
     over_columns(
-        lambda lo, hi: test_columns(*block.arrays, *form, lo, hi, p, least, test, n_levels),
+        lambda lo, hi: test_columns(*block.arrays, ones, *form, lo, hi, p, least, test, n_levels),
         block.spans,
     )
-    constant = strength.constant
-    p[constant] = 1.0
-    return Tested(strength.value, constant, p, least, test), n_levels
+    return Tested(strength.value, strength.constant, p, least, test), n_levels
 
 
-def test_categories(
-    block: ColumnBlock, target: Target, strength: Strength, g_squared: float, bound: float
+def p_values_of_categories(
+    block: ColumnBlock,
+    target: Target,
+    strength: Strength,
+    g_squared: float,
+    bound: float,
+    ones: Ints = NO_ONES,
 ) -> Tested:
     """Test columns of categories; strength times `g_squared` is their G-squared statistic."""
-    tested, n_levels = test_classes(block, target, strength, bound, numbers=False)
-    some = np.flatnonzero((tested.test == CHI_SQUARE) & ~tested.constant)
+    tested, n_levels = against_classes(block, target, strength, bound, ones, numbers=False)
+    some = np.flatnonzero(tested.test == CHI_SQUARE)
     if len(some):
         df = (n_levels[some] - 1.0) * (target.n_classes - 1)
         tested.p[some] = chdtrc(df, strength.value[some] * g_squared)
     return tested
 
 
-def test_numbers(
-    block: ColumnBlock, target: Target, strength: Strength, bound: float, *, by_classes: bool
+def p_values_of_numbers(
+    block: ColumnBlock,
+    target: Target,
+    strength: Strength,
+    bound: float,
+    ones: Ints = NO_ONES,
+    *,
+    by_classes: bool,
 ) -> Tested:
     """Test columns of numbers by their (multiple) correlation with the target."""
     n, width = target.n_rows, block.width
     if by_classes:
-        tested, _ = test_classes(block, target, strength, bound, numbers=True)
-        some = np.flatnonzero((tested.test == NUMBERS) & ~tested.constant)
+        tested, _ = against_classes(block, target, strength, bound, ones, numbers=True)
+        some = np.flatnonzero(tested.test == NUMBERS)
         groups = target.n_classes
     else:
         tested = tested_as(strength, np.ones(width), T_TEST)
         some, groups = np.flatnonzero(~strength.constant), 2
+    if not len(some):
+        return tested
     tested.test[some] = T_TEST if groups == 2 else F_TEST
-    tested.p[some] = variance_p(strength.value[some], groups - 1, n - groups, bound)
+    tested.p[some] = variance_p(strength.value[some], groups - 1, n - groups, max(bound, DOUBTED))
+    doubted = some[tested.p[some] <= DOUBTED]
+    if len(doubted):
+        _retest(block, _moments_of(target, by_classes), doubted, tested)
     return tested
+
+
+def _retest(block: ColumnBlock, form: TargetMoments, picks: Ints, tested: Tested) -> None:
+    """Test some columns again, in place, where the t or F law cannot be trusted."""
+    correlation = np.full(len(picks), np.nan)
+    z = -ndtri(np.maximum(tested.p[picks], 1e-300) / 2)
+    n = block.n_rows
+    over_columns(
+        lambda lo, hi: retest(
+            *block.arrays, picks, z, *form.arrays, log_factorials(n), lo, hi, tested.p,
+            tested.test, correlation,
+        ),
+        np.arange(len(picks) + 1) * n,
+    )  # fmt: skip
+    scored = np.flatnonzero(~np.isnan(correlation) & (tested.test[picks] == NORMAL_SCORES))
+    if len(scored):
+        tested.p[picks[scored]] = variance_p(correlation[scored], 1, n - 2)
+
+
+class TargetMoments(NamedTuple):
+    """A target as the test of numbers needs it: classes, or standardised numbers."""
+
+    codes: npt.NDArray[np.uint16]
+    counts: Ints
+    values: Floats
+    scores: Floats
+    score_table: Floats
+    skew: float
+    kurtosis: float
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the kernel takes."""
+        return tuple(self)
+
+
+@lru_cache(maxsize=4)
+def _moments_of(target: Target, by_classes: bool) -> TargetMoments:
+    """Return the form of a target, with its largest skewness and excess kurtosis, cached."""
+    none = np.empty(0)
+    if by_classes:
+        share = target.counts[target.counts > 0] / target.n_rows
+        spread = share * (1 - share)
+        skew = float(np.abs((1 - 2 * share) / np.sqrt(spread)).max())
+        kurtosis = float(np.abs((1 - 6 * spread) / spread).max())
+        assert target.codes is not None
+        return TargetMoments(target.codes, target.counts, none, none, none, skew, kurtosis)
+    n = target.n_rows
+    _, level, sizes = np.unique(target.values, return_inverse=True, return_counts=True)
+    table = ndtri(np.arange(1, 2 * n) / (2 * n))  # of doubled mid-ranks, from 0 to 2n - 2
+    scores = _standardised(table[2 * np.cumsum(sizes) - sizes - 1][level])
+    values = _standardised(target.values)
+    skew, kurtosis = float(np.mean(values**3)), float(np.mean(values**4)) - 3
+    codes, counts = np.empty(0, np.uint16), np.empty(0, np.int64)
+    return TargetMoments(codes, counts, values, scores, table, skew, kurtosis)
+
+
+def _standardised(values: Floats) -> Floats:
+    centred = values - values.mean()
+    scaled: Floats = centred / max(float(np.sqrt(np.mean(centred**2))), 1e-300)
+    return scaled
+
+
+def gate_by_p(result: Strength, tested: Tested, alpha: float, most: float) -> Strength:
+    """Set the cutoffs such that a strength is above its cutoff where p <= alpha.
+
+    No strength is above `most`.
+    """
+    tests = np.arange(len(TESTS), dtype=np.uint8)
+    _, missed, _ = significance(np.zeros(len(tests)), np.ones(len(tests)), alpha, tests, most)
+    logged, cutoff = np.empty(len(result)), result.cutoff
+    gate_columns(
+        result.value, tested.constant, tested.p, tested.test, alpha, LEAST, missed,
+        cutoff.view(np.int64), cutoff, logged,
+    )  # fmt: skip
+    return Strength(result.value, cutoff, logged)
+
+
+def sentences(alpha: float) -> dict[str, str]:
+    """Return what explanations say about p-values."""
+    return {
+        "alpha": repr(alpha),
+        "tests": "|".join(TESTS),
+        "level_passed": "{relevance_symbol}={relevance}, p={p} by {test_used}",
+        "level_missed": ("{relevance_symbol}={relevance}, p is above {alpha} by {test_used}"),
+    }
 
 
 def tested_as(strength: Strength, p: Floats, test: int) -> Tested:

@@ -447,7 +447,9 @@ class Measuring(Gating):
         self.rule.raise_cutoffs(strength.cutoff)
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
-        found, level = sift(strength.value, strength.cutoff, relevance, constant, survivors)
+        found, level = sift(
+            strength.value, strength.cutoff, strength.logged, relevance, constant, survivors
+        )
         survivors = survivors[:found].copy() if self.rule.gated else np.flatnonzero(constant == 0)
         if block.first < self.required:
             must_stay = np.arange(min(self.required - block.first, width))
@@ -458,7 +460,7 @@ class Measuring(Gating):
             block.first,
             block.names,
             relevance,
-            strength.cutoff.copy() if np.isnan(level) else level,
+            strength.logged.copy() if np.isnan(level) else level,
             constant,
             survivors + block.first,
             strength.value[survivors],

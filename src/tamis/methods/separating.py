@@ -244,7 +244,7 @@ class SeparatingRule(MeasuringRule):
     blanket : {"parents-children", "full"}, default="parents-children"
         What to find of the target's Markov blanket: its parents and children, as in the paper, or
         spouses too, which have a child in common with it. With "full" every column is tested
-        given each parent and child, and "auto" picks ``GSquared(alpha=0.01,
+        given each parent and child, and "auto" picks ``GSquared(alpha=0.01, statistic="g2",
         degrees="observed")`` for categories.
     max_tests : int, optional
         The largest number of conditional tests. The selection ends when they are spent: features
@@ -295,7 +295,8 @@ class SeparatingRule(MeasuringRule):
     def auto_measures(self) -> tuple[Measure, Measure]:
         """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
         if self.blanket == "full":
-            return GSquared(alpha=0.01, degrees="observed"), self.continuous_measure
+            categories = GSquared(alpha=0.01, statistic="g2", degrees="observed")
+            return categories, self.continuous_measure
         return super().auto_measures()
 
     def kept(self, measure: Measure, target: Target) -> Separable:

@@ -292,7 +292,9 @@ class Shadows:
         for order, target in zip(self.orders, self.targets, strict=True):
             self.measure.relevance(block, target, out=strength)
             self.rule.raise_cutoffs(strength.cutoff)
-            count, _ = sift(strength.value, strength.cutoff, relevance, constant, passed)
+            count, _ = sift(
+                strength.value, strength.cutoff, strength.cutoff, relevance, constant, passed
+            )
             picks = passed[:count][passed[:count] + block.first >= required]
             decoys = order.decoys(block.pick(picks)) if len(picks) else None
             columns = () if decoys is None else self._prepare(decoys, np.arange(len(picks)))

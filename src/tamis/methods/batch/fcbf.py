@@ -9,7 +9,7 @@ import numpy as np
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
-from tamis.measures.measure import LEVEL_SENTENCES, Floats, Ints, Measure
+from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.rule import when_kept, when_redundant
 
@@ -119,9 +119,11 @@ class FCBFRule(CandidateRule):
         """Return the fields that the sentences share."""
         words = super().template_fields(measure, target)
         if self.threshold > 0 and words["gate"] != "the threshold":
+            if words.pop("tests", None):  # the level is no longer a p-value
+                both = f"the threshold of {self.threshold:g} and {words['gate']}"
+                words["level_passed"] = "{relevance_symbol}={relevance} passes " + both
+                words["level_missed"] = "{relevance_symbol}={relevance} does not pass both " + both
             words["gate"] = f"the larger of the threshold and {words['gate']}"
-            words |= LEVEL_SENTENCES  # the level is no longer a p-value
-            words.pop("tests", None)
         return words
 
     def reasons(self) -> dict[str, Reason]:

@@ -179,8 +179,8 @@ class SFSFIRule(MeasuredRule):
                 "below {level}, and no kept feature makes it redundant"
             ),
             "alone": when_kept(
-                f"{{name}} is kept: {alone} is above {{level}}, {{gate}}; it interacts with no "
-                "kept feature, and none makes it redundant"
+                "{name} is kept: {level_passed}; it interacts with no kept feature, and none makes "
+                "it redundant"
             ),
             "no gain": when_redundant(
                 f"{{name}} was dropped: {alone}, but {gain} with the kept features is {{value}}, "
@@ -198,7 +198,7 @@ class SFSFIRule(MeasuredRule):
             return own
         return own | {
             "irrelevant": when_irrelevant(
-                f"{{name}} was dropped as irrelevant: {alone} is not above {{level}}, {{gate}}, "
+                "{name} was dropped as irrelevant: {level_missed}, "
                 f"and {gain} with the kept features is {{value}}, not above 0"
             )
         }

@@ -1,0 +1,287 @@
+"""Permutation p-values of sums, where the t law cannot be trusted.
+
+The sum S of a column over the rows of a class, over all arrangements of the rows, is the sum of the
+chosen ones if n1 of n rows are drawn. Its tail follows from the double saddle-point approximation
+(Skovgaard 1987; Booth and Butler 1990): draw rows independently with probability n1/n, given that
+there are n1 of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.exact_tests import CUTS, fisher, many_levels
+from tamis.kernels.levels import gather_nonzeros
+from tamis.kernels.sorting import argsort
+
+#: Codes of the tests, like those of `tamis.kernels.exact_tests`.
+SADDLE_POINT, NORMAL_SCORES = 7, 8
+
+#: The t law is trusted where its leading errors, by skewness and by kurtosis, are at most this.
+TRUSTED = 0.2
+
+#: Sums of columns with at most this many levels take too few values for a smooth law.
+FEW_LEVELS = 10
+
+#: Sums closer to their mean than this many standard deviations are not tested further.
+NEAR = 2.0
+
+
+@inline
+def _normal_tail(w):
+    """Return P(Z > w)."""
+    return 0.5 * math.erfc(w * math.sqrt(0.5))
+
+
+@jit
+def _cumulants(x, s, t, share, out):
+    """Write the log of the moment function of a draw, and its first and second derivatives."""
+    out[:] = 0.0
+    for i in range(len(x)):
+        v = s * x[i] + t
+        small = math.exp(-abs(v))
+        if v > 0.0:
+            total = share + (1.0 - share) * small
+            out[0] += v + math.log(total)
+            q = share / total
+        else:
+            total = 1.0 - share + share * small
+            out[0] += math.log(total)
+            q = share * small / total
+        spread = q * (1.0 - q)
+        out[1] += q * x[i]
+        out[2] += q
+        out[3] += spread * x[i] * x[i]
+        out[4] += spread * x[i]
+        out[5] += spread
+
+
+@jit
+def sum_p(x, total, drawn):
+    """Return the two-sided p-value of the sum of `drawn` values of x; -1 if it is at its extreme.
+
+    x has mean 0 and variance 1. The p-value is twice the smaller tail.
+    """
+    n = len(x)
+    share = drawn / n
+    s, t, value = 0.0, 0.0, 0.0
+    now, then = np.empty(6), np.empty(6)
+    _cumulants(x, s, t, share, now)
+    for _ in range(100):
+        by_s, by_t = total - now[1], drawn - now[2]
+        if abs(by_s) < 1e-8 * math.sqrt(n) and abs(by_t) < 1e-8 * n:
+            break
+        det = now[3] * now[5] - now[4] * now[4]
+        if not det > 1e-10 * now[3] * now[5] or abs(s) > 1e4:
+            return -1.0
+        step_s = (now[5] * by_s - now[4] * by_t) / det
+        step_t = (now[3] * by_t - now[4] * by_s) / det
+        length, better = 1.0, False
+        while length > 1e-6 and not better:
+            a, b = s + length * step_s, t + length * step_t
+            _cumulants(x, a, b, share, then)
+            reached = a * total + b * drawn - then[0]
+            better = reached >= value - 1e-12 * (1.0 + abs(value))
+            length *= 0.5
+        if not better:
+            return -1.0
+        s, t, value = a, b, reached
+        now, then = then, now
+    else:
+        return -1.0
+    if value < 1e-6:
+        return 1.0
+    det = now[3] * now[5] - now[4] * now[4]
+    w = math.sqrt(2.0 * value)
+    u = abs(s) * math.sqrt(det / (n * share * (1.0 - share)))
+    density = math.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi)
+    tail = _normal_tail(w) - density * (1.0 / w - 1.0 / u)
+    return min(1.0, max(0.0, 2.0 * tail))
+
+
+@jit
+def _extreme_p(logs, x, drawn, chosen):
+    """Return an exact p-value for sums at their extreme, from as many highest and lowest values."""
+    n, order = len(x), argsort(x)
+    p = 1.0
+    for side in range(2):
+        size, inside = 0, 0
+        edge = x[order[n - drawn]] if side else x[order[drawn - 1]]
+        for i in range(n):
+            if (x[i] >= edge) if side else (x[i] <= edge):
+                size += 1
+                inside += chosen[i]
+        p = min(p, fisher(logs, n, drawn, size, inside, math.inf))
+    return min(1.0, 2.0 * p)
+
+
+@jit
+def _lattice_step(x):
+    """Return the step of which all differences of values are multiples; 0 if there is none."""
+    order, step = argsort(x), np.inf
+    lowest = x[order[0]]
+    for i in range(1, len(x)):
+        gap = x[order[i]] - x[order[i - 1]]
+        if gap > 1e-9:
+            step = min(step, gap)
+    for i in range(len(x)):
+        steps = (x[i] - lowest) / step
+        if abs(steps - np.rint(steps)) > 1e-6:
+            return 0.0
+    return step
+
+
+@jit
+def _drawn_p(logs, x, chosen, drawn):
+    """Return the p-value of the sum of x over the chosen rows, for x of mean 0 and variance 1."""
+    n, total = len(x), 0.0
+    for i in range(n):
+        if chosen[i]:
+            total += x[i]
+    share = drawn / n
+    z = abs(total) / math.sqrt(n * share * (1.0 - share) * n / (n - 1.0))
+    if z <= NEAR:
+        return 2.0 * _normal_tail(z)
+    # A sum on a lattice takes half a step more: P(S >= s) is the area above s - 1/2.
+    p = sum_p(x, total - math.copysign(0.5 * _lattice_step(x), total), drawn)
+    return p if p >= 0.0 else _extreme_p(logs, x, drawn, chosen)
+
+
+@jit
+def _standardise(x):
+    """Shift and scale to mean 0 and variance 1, in place; return skewness and excess kurtosis."""
+    n, mean, square = len(x), 0.0, 0.0
+    for i in range(n):
+        mean += x[i]
+    mean /= n
+    for i in range(n):
+        x[i] -= mean
+        square += x[i] * x[i]
+    scale = math.sqrt(square / n)
+    skew, kurtosis = 0.0, 0.0
+    for i in range(n):
+        x[i] /= scale
+        power = x[i] * x[i] * x[i]
+        skew += power
+        kurtosis += power * x[i]
+    return skew / n, kurtosis / n - 3.0
+
+
+@jit
+def _background(x):
+    """Return the value of more than half of the rows, NaN if there is none."""
+    value, votes = x[0], 0
+    for i in range(len(x)):
+        if votes == 0:
+            value = x[i]
+        votes += 1 if x[i] == value else -1
+    there = 0
+    for i in range(len(x)):
+        there += x[i] == value
+    return value if 2 * there > len(x) else np.nan
+
+
+@jit
+def _has_few_levels(x):
+    """Return whether there are at most `FEW_LEVELS` different values."""
+    known, found = np.empty(FEW_LEVELS), 0
+    for i in range(len(x)):
+        level = 0
+        while level < found and known[level] != x[i]:
+            level += 1
+        if level == found:
+            if found == FEW_LEVELS:
+                return False
+            known[found] = x[i]
+            found += 1
+    return True
+
+
+@jit
+def _scores(x, table):
+    """Write the normal scores of the values over them; `table` has those of doubled mid-ranks."""
+    n, order = len(x), argsort(x)
+    first = 0
+    out = np.empty(n)
+    for i in range(1, n + 1):
+        if i == n or x[order[i]] != x[order[first]]:
+            for k in range(first, i):
+                out[order[k]] = table[first + i - 1]
+            first = i
+    x[:] = out
+
+
+@jit
+def _against_numbers(logs, x, off, target, score_table, target_scores):
+    """Return p-value and test of a column against numbers; or the correlation of normal scores.
+
+    `off` marks the rows off the background, if the column has one.
+    """
+    drawn = 0
+    for i in range(len(off)):
+        drawn += off[i]
+    if drawn:
+        return _drawn_p(logs, target, off, drawn), SADDLE_POINT, 0.0
+    _scores(x, score_table)
+    _standardise(x)
+    product = 0.0
+    for i in range(len(x)):
+        product += x[i] * target_scores[i]
+    return -1.0, NORMAL_SCORES, min(1.0, abs(product) / len(x))
+
+
+@jit
+def retest(
+    flat, indptr, rows, values, picks, z, codes, class_counts, target, target_scores, score_table,
+    target_skew, target_kurtosis, logs, lo, hi, p, test, correlation,
+):  # fmt: skip
+    """Test the picked columns lo..hi-1 again where the t or F law cannot be trusted.
+
+    `z` is how many standard deviations their p-value stands for. `target` is empty for classes,
+    else a numeric target with mean 0 and variance 1. A p-value of -1 is to be computed from the
+    correlation of normal scores.
+    """
+    n, dense = (len(codes) if len(codes) else len(target)), len(indptr) == 0
+    x, chosen = np.empty(n), np.empty(n, np.bool_)
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    for i in range(lo, hi):
+        j = picks[i]
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+            here, there = own_rows, own_values
+        else:
+            first, last = indptr[j], indptr[j + 1]
+            here, there = rows, values
+        x[:] = 0.0
+        for t in range(first, last):
+            x[here[t]] = there[t]
+        background = _background(x)
+        for row in range(n):
+            chosen[row] = background == background and x[row] != background
+        skew, kurtosis = _standardise(x)
+        bad = abs(skew * target_skew) * z[i] ** 3 / (6.0 * math.sqrt(n)) > TRUSTED
+        bad |= abs(kurtosis * target_kurtosis) * z[i] ** 4 / (24.0 * n) > TRUSTED
+        if not bad:
+            continue
+        if len(target):
+            p[j], test[j], correlation[i] = _against_numbers(
+                logs, x, chosen, target, score_table, target_scores
+            )
+        elif background == background or _has_few_levels(x):
+            none = np.empty((0, 0))
+            p[j], _, _, _ = many_levels(
+                here, there, first, last, codes, class_counts, True, False, logs, math.inf,
+                np.empty((0, 0), np.int64), none, np.empty(0),
+            )  # fmt: skip
+            test[j] = CUTS
+        else:
+            least, n_classes = 1.0, len(class_counts)
+            for c in range(1 if n_classes == 2 else 0, n_classes):
+                for row in range(n):
+                    chosen[row] = codes[row] == c
+                least = min(least, _drawn_p(logs, x, chosen, class_counts[c]))
+            p[j] = least if n_classes == 2 else min(1.0, n_classes * least)
+            test[j] = SADDLE_POINT
