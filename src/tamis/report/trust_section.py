@@ -27,8 +27,8 @@ def trust_section(run: Run) -> Section | None:
         items.append(("false discovery rate of the finds", f"{gate['fdr']:g}"))
         notes.append(
             f"{gate_words(gate)}. Of the features that passed the gate, at most a share of "
-            f"{gate['fdr']:g} is expected to be false, if {gate['needs']}. This is about the features that passed, before "
-            "redundant ones were dropped."
+            f"{gate['fdr']:g} is expected to be false, if {gate['needs']}. This is about the "
+            "features that passed, before redundant ones were dropped."
         )
     if "stability" in run.trust:
         found = run.trust["stability"]
