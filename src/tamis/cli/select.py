@@ -347,7 +347,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
         if "alpha" in found.level:
             raise ParameterError("this method has no parameter alpha; give a measure that has one")
-        found.params["measure"] = MutualInformation(**found.level)
+        found.params["measure"] = MutualInformation(**found.level)  # type: ignore[arg-type]
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
     about["task"] = options.task
