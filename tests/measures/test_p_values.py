@@ -370,3 +370,17 @@ def test_skew_numbers_and_a_rare_class_are_not_found_by_chance() -> None:
     assert "a permutation test (saddle-point)" in names(FisherZ(), X, y)
     numeric = FisherZ().p_values(X, rng.lognormal(sigma=1.5, size=200))
     assert np.mean(numeric <= 0.001) <= 0.002
+
+
+@pytest.mark.parametrize("method", [tamis.SAOLA, tamis.FastOSFS, tamis.HITONPC])
+def test_one_word_brings_the_tests_of_the_papers_back(method: type) -> None:
+    """On rare flags and a rare class they let more noise pass."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 400)) < 0.03).astype(float)
+    y = (np.arange(300) < 12).astype(int)
+    paper = method("paper").fit(X, y)
+    assert paper.measure_.statistic == "g2"
+    assert method("auto").fit(X, y).measure_.statistic == "exact"
+    given = method(paper.measure_).fit(X, y)
+    assert paper.kept_.tolist() == given.kept_.tolist()
+    assert "paper" in repr(paper)

@@ -16,7 +16,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import split_method
 from tamis.core.sentences import suggestion
 from tamis.encode import resolve as resolve_encoder
-from tamis.measures.auto import BY_NAME, from_name, named
+from tamis.measures.auto import BY_DATA, BY_NAME, from_name, named
 from tamis.measures.measure import Measure
 from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
@@ -105,10 +105,10 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
         raise ParameterError(f"{name} has no measure, so it takes no {of_measure[0]}")
     own = known["measure"].default if "measure" in known else "auto"
     measure = params.get("measure", own if isinstance(own, str) else "auto")
-    if measure != "auto" and measure not in BY_NAME:
-        found = suggestion(measure, ("auto", *BY_NAME))
+    if measure not in BY_DATA and measure not in BY_NAME:
+        found = suggestion(measure, (*BY_DATA, *BY_NAME))
         raise ParameterError(f"the measure {measure!r} is not known; {found}")
-    if measure != "auto" and level:
+    if measure not in BY_DATA and level:
         refuse_two_levels({**params, **level})
         of_kind = BY_NAME[measure]
         for parameter in level:

@@ -166,7 +166,8 @@ def encoded(method: ComparedMethod, X: Any, y: Any) -> Any:
 def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
     """Replace "auto" by the measure that it picks for these columns."""
     rule = rule_of(type(selector))
-    if getattr(selector, "measure", None) != "auto" or not issubclass(rule, MeasuringRule):
+    asked = getattr(selector, "measure", None)
+    if asked not in ("auto", "paper") or not issubclass(rule, MeasuringRule):
         return
     if selector.encode is not None:
         raise ParameterError(
@@ -181,6 +182,8 @@ def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> Non
         at_level(rule.discrete_measure, level),
         at_level(rule.continuous_measure, level),
     )  # fmt: skip
+    if asked == "paper":
+        measure = measure.with_paper_statistic()
     selector.set_params(measure=measure, **({} if alpha is None else {"alpha": None}))
 
 

@@ -22,6 +22,9 @@ from tamis.measures.panels import code_columns
 #: Distinct values are counted in at most this many columns, spread over all of them.
 SAMPLED = 1024
 
+#: Names that leave the measure to the data: "paper" is "auto" with the tests of the papers.
+BY_DATA = ("auto", "paper")
+
 #: The choices of "auto", unless a selector has others.
 DISCRETE = MutualInformation(alpha=0.01)
 CONTINUOUS = FisherZ(alpha=0.01)
@@ -50,7 +53,7 @@ def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
 
 
 def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | None:
-    """Turn a measure or its name into a measure at level `alpha`; None for "auto"."""
+    """Turn a measure or its name into a measure at level `alpha`; None if the data decide."""
     if isinstance(measure, Measure):
         if alpha is not None:
             raise ParameterError(
@@ -58,7 +61,7 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
                 "its own parameters; give alpha to that measure, or the measure by name"
             )
         return measure
-    if measure == "auto":
+    if measure in BY_DATA:
         return None
     if isinstance(measure, str) and measure in BY_NAME:
         kind = BY_NAME[measure]
@@ -67,7 +70,7 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
         if "alpha" not in (f.name for f in fields(kind)):  # type: ignore[arg-type]
             raise ParameterError(f"the measure {measure} has no alpha")
         return kind(alpha=alpha)  # type: ignore[call-arg]
-    known = suggestion(measure, ("auto", *BY_NAME), "give a measure such as FisherZ(), or one of")
+    known = suggestion(measure, (*BY_DATA, *BY_NAME), "give a measure such as FisherZ(), or one of")
     raise ParameterError(f"measure={measure!r} is not known; {known}")
 
 

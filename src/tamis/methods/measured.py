@@ -171,7 +171,8 @@ class MeasuringRule(Rule):
         How strongly a feature depends on the target, and on another feature. "auto" depends on
         the data: whole numbers with few levels and a class target get a measure of categories,
         everything else a measure of numbers; `measure_` is the one that was picked, and
-        `choices_` says why.
+        `choices_` says why. "paper" is "auto" with the tests of the papers, whose p-values can be
+        far too small: docs/trust.md.
     alpha : float, optional
         Significance level of a measure given by name or picked by "auto"; default: its own.
     fdr : float, optional
@@ -422,6 +423,8 @@ class Measuring(Gating):
                 measure, why = choose(
                     blocks, self._target, n_columns, *between, self.name_of, every=self.free_order
                 )
+            if rule.measure == "paper":
+                measure = measure.with_paper_statistic()
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 
     def _use(self, measure: Measure, why: str) -> None:
