@@ -81,7 +81,7 @@ def test_selected_csv_holds_number_name_relevance_and_arrival(tmp_path):
     with (tmp_path / "run" / "selected.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [list(row.values()) for row in rows] == [
-        ["1", "two\nlines,", "0.1", "1"],
+        ["1", "two\\nlines,", "0.1", "1"],  # control characters are escaped
         ["6", "g", "0.6", "6"],
     ]
     assert list(rows[0]) == ["feature", "name", "relevance", "arrival"]

@@ -48,7 +48,7 @@ def test_sift_lists_survivors_marks_constants_and_knows_a_shared_level(run, pair
     width = len(pairs)
     relevance = np.empty(width, np.float32)
     constant, survivors = np.empty(width, np.uint8), np.empty(width, np.int64)
-    found, shared = run(strength, level, relevance, constant, survivors)
+    found, shared = run(strength, level, level, relevance, constant, survivors)
     assert np.array_equal(relevance, strength.astype(np.float32))
     assert np.array_equal(constant, np.isnan(level).astype(np.uint8))
     assert survivors[:found].tolist() == np.flatnonzero(strength > level).tolist()

@@ -281,7 +281,7 @@ def describe_run(
         | {"target": describe_target(target.labels, target.task)}
         | {"task": target.task, "task_reason": target.reason},
         work=chosen.work_,
-        trust=chosen.trust_,
+        trust=chosen.trust,
         seconds=seconds or {},
         peak_megabytes=peak_megabytes(),
         versions=versions(),

@@ -73,9 +73,14 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        found = {name for owner in self._fitted() for name in dir(owner)}
-        public = {name for name in found if name.endswith("_") and not name.startswith("_")}
-        return sorted({*super().__dir__(), *public})
+        # Some attributes depend on parameters, as `gate_` on `fdr`.
+        found = {
+            name
+            for owner in self._fitted()
+            for name in dir(owner)
+            if name.endswith("_") and not name.startswith("_") and hasattr(owner, name)
+        }
+        return sorted({*super().__dir__(), *found})
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self._fitted())

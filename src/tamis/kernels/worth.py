@@ -111,11 +111,13 @@ def leave_in_turn(
             total[k] -= given[gone, present[k]]
             if by[k] == gone:
                 least[k], by[k] = _limit(left, rank, age, present, last, present[k])
+    left_over = np.zeros(n, np.bool_)
     for k in range(down_to):
         at = age[present[k]]
+        left_over[at] = True
         worth[at], limits[at] = worth_of(least[k], total[k], down_to), least[k]
         limiters[at] = age[by[k]] if by[k] >= 0 else -1
-    order[n - down_to :] = np.sort(age[present[:down_to]])
+    order[n - down_to :] = np.flatnonzero(left_over)
 
 
 @jit

@@ -87,7 +87,7 @@ class Gating(ColumnSelector):
     """The part of a selector that runs a gate, if its rule has a false discovery rate."""
 
     #: The gate; None without a false discovery rate.
-    gate_: Gate | None = None
+    _gate: Gate | None = None
 
     _kept: Any
     _relevant: int
@@ -95,11 +95,18 @@ class Gating(ColumnSelector):
     #: Scored blocks of a table that a gate for whole tables waits for.
     _table: list[ScoredBlock]
 
+    @property
+    def gate_(self) -> Gate:
+        """The gate, with the tests and finds so far."""
+        if self._gate is None:
+            raise AttributeError("gate_ needs a false discovery rate; set fdr=0.1")
+        return self._gate
+
     def _begin_gate(self) -> None:
         rule, self._table, self._reachable = self.rule, [], 0
-        self.gate_ = None if rule.fdr is None else GATES[rule.gate](rule.fdr)
-        if self.gate_ is not None and self.gate_.warning:
-            warn(self.gate_.warning)
+        self._gate = None if rule.fdr is None else GATES[rule.gate](rule.fdr)
+        if self._gate is not None and self._gate.warning:
+            warn(self._gate.warning)
 
     def _required_reasons(self) -> dict[str, Reason]:
         gated = getattr(self.rule, "fdr", None) is not None
@@ -113,7 +120,7 @@ class Gating(ColumnSelector):
                 "measures any_shape, mutual_information, g_squared and fisher_z"
             )
         return GATE_SENTENCES | {
-            "gate_title": str(self.gate_),
+            "gate_title": str(self._gate),
             "fdr": repr(self.rule.fdr),
             "p_tests": "|".join(measure.tests),
         }
@@ -122,7 +129,7 @@ class Gating(ColumnSelector):
 
     def _score_tested(self, block: ColumnBlock, scored: type[ScoredBlock]) -> ScoredBlock:
         """Compute p-values, and prepare the columns that may pass."""
-        gate, block = self.gate_, self._ready(block)
+        gate, block = self._gate, self._ready(block)
         assert gate is not None
         tested = self.measure_.tested(block, self._target, gate.screen)
         may_pass = ~tested.constant & (tested.p <= gate.most)
@@ -148,7 +155,7 @@ class Gating(ColumnSelector):
 
     def _through_gate(self, scored: ScoredBlock) -> None:
         """Log a scored block, and take the survivors that are found."""
-        gate = self.gate_
+        gate = self._gate
         assert gate is not None
         assert scored.p is not None
         self.gaps = self.gaps[0] + scored.gaps[0], self.gaps[1] + scored.gaps[1]
@@ -261,10 +268,10 @@ class Gating(ColumnSelector):
         table, self._table = getattr(self, "_table", []), []
         if not table:
             return
-        assert isinstance(self.gate_, TableGate)
+        assert isinstance(self._gate, TableGate)
         p = [np.zeros(0) if scored.p is None else scored.p for scored in table]
         every = np.concatenate(p)
-        level = self.gate_.decide(every[np.isfinite(every)], self._table_tests)
+        level = self._gate.decide(every[np.isfinite(every)], self._table_tests)
         self.log_.replace_levels(self._table_first, level)
         for scored, mine in zip(table, p, strict=True):
             self._expect_decoys(scored, level)
@@ -276,20 +283,20 @@ class Gating(ColumnSelector):
     @property
     def gate_memory(self) -> dict[str, Any]:
         """What a saved stream holds of its gate."""
-        if self.gate_ is None:
+        if self._gate is None:
             return {}
-        return {**self.gate_.memory, "reachable": self._reachable}
+        return {**self._gate.memory, "reachable": self._reachable}
 
     @gate_memory.setter
     def gate_memory(self, saved: Mapping[str, Any]) -> None:
-        if self.gate_ is not None and saved:
-            self.gate_.memory = saved
+        if self._gate is not None and saved:
+            self._gate.memory = saved
             self._reachable = int(saved["reachable"])
 
     @property
-    def trust_(self) -> dict[str, Any]:
+    def trust(self) -> dict[str, Any]:
         """What is known about how far the selection can be trusted, as plain values."""
-        found = dict(super().trust_)
-        if self.gate_ is not None:
-            found["gate"] = self.gate_.record() | {"reachable": self._reachable}
+        found = dict(super().trust)
+        if self._gate is not None:
+            found["gate"] = self._gate.record() | {"reachable": self._reachable}
         return found

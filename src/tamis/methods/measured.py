@@ -187,7 +187,7 @@ class MeasuringRule(Rule):
     ----------
     measure_ : Measure
         The measure in use.
-    gate_ : Gate or None
+    gate_ : Gate
         With `fdr`: the gate, with the numbers of tests and finds, the coming level, and the wealth
         that is left for coming tests.
     """
@@ -434,7 +434,7 @@ class Measuring(Gating):
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
         self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
-        if self.gate_ is not None:
+        if self._gate is not None:
             self.log_.template_fields |= self._gate_fields(self.measure_)
             self.log_.template_fields.pop("tests", None)
 
@@ -442,7 +442,7 @@ class Measuring(Gating):
 
     def score(self, block: ColumnBlock) -> ScoredBlock:
         """Compute all that does not depend on what is kept: a pure function, in any order."""
-        if self.gate_ is not None:
+        if self._gate is not None:
             return self._score_tested(block, ScoredBlock)
         block = self._ready(block)
         width = block.width
@@ -476,7 +476,7 @@ class Measuring(Gating):
     def update(self, scored: ScoredBlock) -> None:
         """Log a scored block in bulk, then take its survivors; blocks must come in order."""
         self._in_order(scored.first, len(scored.relevance))
-        if self.gate_ is not None:
+        if self._gate is not None:
             self._through_gate(scored)
             return
         # The marks of `score` are the codes of the reasons that come first.
@@ -536,7 +536,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def update(self, scored: ScoredBlock) -> None:
         """Take a scored block, and then its decoys; blocks must come in order."""
-        if self._shadows is not None and self.gate_ is None:
+        if self._shadows is not None and self._gate is None:
             self._shadows.expect(scored.decoys)
         super().update(scored)
         if self._shadows is not None:
@@ -572,9 +572,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         return found
 
     @property
-    def trust_(self) -> dict[str, Any]:
+    def trust(self) -> dict[str, Any]:
         """What is known about how far the selection can be trusted, as plain values."""
-        found = super().trust_
+        found = super().trust
         if self.rule.shadows:
             found["false_keeps"] = self.false_keeps_.record()
         return found

@@ -205,7 +205,7 @@ class ColumnSelector:
         return found
 
     @property
-    def trust_(self) -> dict[str, Any]:
+    def trust(self) -> dict[str, Any]:
         """What is known about how far the selection can be trusted, as plain values."""
         return {}
 

@@ -230,7 +230,7 @@ class SelectionState(SavedSelection):
         held = set(selector.held_features.tolist()) if len(log) else set()
         # What was found out about the features so far does not hold for more of them.
         known = facts.get("trust", {}) if number == 1 or mark == self.mark else {}
-        facts["trust"] = known | selector.trust_ if len(log) else {}
+        facts["trust"] = known | selector.trust if len(log) else {}
         facts["work"] = {key: int(count) for key, count in selector.work_.items()}
         facts["source"] = facts["source"] | {"n_columns": len(log)}
         if self.encoded is not None and len(log):
