@@ -160,7 +160,7 @@ def stability(
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> found = stability(X, "saola", y, pairs=5)
-    >>> 0 < found.features.nogueira < found.families.nogueira < 1
+    >>> 0 < found.features.nogueira < found.families.nogueira <= 1
     True
     """
     check("stability", "pairs", pairs, Number(1, integer=True))

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar, Protocol
 
@@ -36,7 +36,8 @@ from tamis.core.errors import ParameterError, warn
 from tamis.core.names import NameBook
 from tamis.core.sentences import join
 from tamis.measures.auto import from_name
-from tamis.measures.measure import Floats, Measure, Prepared, PreparedColumn
+from tamis.measures.measure import Floats, Measure, Prepared
+from tamis.measures.panels import compressed
 from tamis.methods.measured import DROPPED, Arrival, Foresight, Kept, MeasuredStream, ScoredBlock
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
 
@@ -125,7 +126,7 @@ class OrderedKept(Kept):
         A name that is only the number of a column says when it arrived, so it does not count.
         """
         name = self.names.given_name(arrival.feature)
-        contents = b"" if name is not None else contents_of(arrival.column)
+        contents = b"" if name is not None else arrival.contents
         return -self.rank(arrival), name or "", contents, arrival.feature
 
     def before(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
@@ -199,16 +200,14 @@ class OrderedKept(Kept):
         return np.array([entered.get(f, -1) for f in sorted(self.held)], dtype=np.int64)
 
 
-def contents_of(column: Any) -> bytes:
-    """Return bytes that depend on the values of a prepared column only."""
-    digest = hashlib.blake2b(digest_size=16)
-    if isinstance(column, PreparedColumn):
-        alone = column.columns.pick(np.array([column.i]))
-        for one in fields(alone):
-            digest.update(np.ascontiguousarray(getattr(alone, one.name)).tobytes())
-    else:
-        digest.update(pickle.dumps(column))
-    return digest.digest()
+def digests(block: ColumnBlock) -> tuple[bytes, ...]:
+    """Return bytes for each column that depend on its values only, not on how they are stored."""
+    v = compressed(block, np.arange(block.width))
+    rows, values = v.indices.astype(np.int64), np.asarray(v.data, np.float64)
+    return tuple(
+        hashlib.blake2b(rows[lo:hi].tobytes() + values[lo:hi].tobytes(), digest_size=16).digest()
+        for lo, hi in pairwise(v.indptr.tolist())
+    )
 
 
 # --- the rule --------------------------------------------------------------------------------
@@ -433,14 +432,23 @@ class FreeOrderStream(MeasuredStream):
         kept.ranks = np.array(ranks, dtype=np.float64)
         return self
 
+    def score(self, block: ColumnBlock) -> ScoredBlock:
+        """Score a block; columns without names are told apart by their values."""
+        scored = super().score(block)
+        if block.names is not None:
+            return scored
+        survivors = self._ready(block).pick(scored.features - block.first)
+        return replace(scored, contents=digests(survivors))
+
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         if not hasattr(self, "measure_"):
             self._use(from_name(**state["numbers"]["measure"]), "")
         kept, each = self._kept, state["each"]
         ready = kept.panel.prepare(columns, np.arange(columns.width))
         pairs = zip(state["features"].tolist(), each["relevance"].tolist(), strict=True)
+        contents = digests(columns.without_zeros())
         for i, (feature, relevance) in enumerate(pairs):
-            kept.held[feature] = Arrival(feature, relevance, np.nan, ready[i])
+            kept.held[feature] = Arrival(feature, relevance, np.nan, ready[i], contents[i])
         entered, by = np.asarray(each["entered"]), np.asarray(each["dropped_by"])
         for i in np.argsort(entered, kind="stable").tolist():
             feature = int(state["features"][i])

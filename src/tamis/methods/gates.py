@@ -168,7 +168,7 @@ def shares_left(t: npt.ArrayLike, *, power: bool = False) -> Floats:
     """Return the sum of all shares after test t; the sum of all shares counts as 1.
 
     >>> shares_left([0, 1, 10**9]).round(4).tolist()
-    [1.0, 0.9465, 0.3126]
+    [1.0, 0.9465, 0.3327]
     """
     each = power_share if power else share
     t = np.atleast_1d(np.asarray(t, np.float64))

@@ -55,13 +55,15 @@ MOST_WORLDS = 50
 class Arrival:
     """A relevant feature at the moment it arrives.
 
-    `column` is what the measure's panel made of its values.
+    `column` is what the measure's panel made of its values, `contents` a digest of the values
+    themselves, where the rule needs one.
     """
 
     feature: int
     relevance: float
     level: float
     column: Any
+    contents: bytes = b""
 
 
 @dataclass(eq=False)
@@ -130,6 +132,8 @@ class ScoredBlock:
     levels: Floats
     columns: Sequence[Any]
     foresight: Foresight | None = field(default=None, kw_only=True)
+    #: Digests of the values of survivors, where the rule needs them.
+    contents: tuple[bytes, ...] = field(default=(), kw_only=True)
     #: Missing values, and columns that have some.
     gaps: tuple[int, int] = field(default=(0, 0), kw_only=True)
     #: P-values of all columns of the block, if the rule has a false discovery rate,
@@ -143,8 +147,9 @@ class ScoredBlock:
     def arrival(self, i: int) -> Arrival:
         """Return survivor i."""
         return Arrival(
-            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i]
-        )
+            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i],
+            self.contents[i] if self.contents else b"",
+        )  # fmt: skip
 
 
 #: What the rule would decide about survivors, had the kept set not changed since: one entry each.
