@@ -80,7 +80,7 @@ def test_a_custom_batch_method(tamis, days, kind):
         ("my_own_methods:Plain", "my_own_methods:Plain is not a Rule of tamis.methods, so "),
         (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has measure, "),
         ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
-        ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of auto, mutual"),
+        ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of auto, paper"),
         (
             "saola:encode=x",
             "encode='x' is not known; give an encoder such as MDLP(), or one of mdlp, ",

@@ -16,7 +16,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-from tamis.measures.auto import BY_NAME, SAMPLED, choose, resolve
+from tamis.measures.auto import BY_DATA, BY_NAME, SAMPLED, choose, resolve
 
 N = 400
 CLASSES = Target.of(np.arange(N) % 2)
@@ -144,8 +144,8 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
     with pytest.raises(ParameterError) as error:
         resolve(wrong)
     assert str(error.value) == (
-        f"measure={wrong!r} is not known; give a measure such as FisherZ(), or one of auto, "
-        + ", ".join(BY_NAME)
+        f"measure={wrong!r} is not known; give a measure such as FisherZ(), or one of "
+        + ", ".join([*BY_DATA, *BY_NAME])
     )
 
 
