@@ -44,7 +44,7 @@ def url(run, tmp_path_factory):
 def test_the_page_loads_without_errors_at_every_size(look, url, width, scheme):
     page = look(url, width, scheme, picture="run")
     titles = page.locator("main h2").all_inner_texts()
-    assert titles[:3] == ["At a glance", "Kept features", "Dropped features"]
+    assert titles[:4] == ["At a glance", "Kept features", "Stand-ins", "Dropped features"]
     assert page.locator(".uplot canvas").count() == 1
     assert page.locator("main svg").count() >= 3
 
@@ -65,7 +65,7 @@ def test_an_address_opens_and_highlights_a_feature(look, url, run):
     evidence = page.locator("#evidence")
     assert evidence.inner_text() == run.why(name)
     assert evidence.evaluate("(e) => e === document.activeElement")
-    marked = page.locator("tr[aria-current]")
+    marked = page.locator("section#kept-features tr[aria-current]")
     assert marked.locator("th a").all_inner_texts() == [name]
     box = evidence.bounding_box()
     assert 0 <= box["y"] < 900  # it was scrolled into view
