@@ -143,8 +143,17 @@ def named(thing: Any) -> str:
     return repr(thing) if isinstance(thing, kinds) else thing.__name__
 
 
-def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
-    return [(thing, check) for thing in things for check in checks_of(thing)]
+def pairs(things: list[Any]) -> list[Any]:
+    return [
+        pytest.param(thing, check, marks=[pytest.mark.slow] if is_slow(thing, check) else [])
+        for thing in things
+        for check in checks_of(thing)
+    ]
+
+
+def is_slow(thing: Any, check: Callable[[Any], None]) -> bool:
+    """Return whether a check takes half a minute: every column asks whether it is a spouse."""
+    return getattr(thing, "blanket", "") == "full" and "memory" in check.__name__
 
 
 # Some of the data is not categorical, and selectors for categories warn.
