@@ -42,7 +42,9 @@ from tamis.estimators.online import FOFS as FOFS
 from tamis.estimators.online import OGD as OGD
 from tamis.estimators.online import PET as PET
 from tamis.estimators.online import SOFS as SOFS
+from tamis.estimators.online import MergedRowSieve as MergedRowSieve
 from tamis.estimators.online import MergedSOFS as MergedSOFS
+from tamis.estimators.online import RowSieve as RowSieve
 from tamis.estimators.streaming import OFSA3M as OFSA3M
 from tamis.estimators.streaming import OSFS as OSFS
 from tamis.estimators.streaming import SAOLA as SAOLA
@@ -59,6 +61,8 @@ from tamis.kernels.threads import threads as threads
 from tamis.measures.any_shape import AnyShape as AnyShape
 from tamis.measures.fisher_z import FisherZ as FisherZ
 from tamis.measures.g_squared import GSquared as GSquared
+from tamis.measures.joint_information import interaction as interaction
+from tamis.measures.joint_information import interaction_gains as interaction_gains
 from tamis.measures.mutual_information import MutualInformation as MutualInformation
 from tamis.measures.mutual_information import SymmetricUncertainty as SymmetricUncertainty
 from tamis.sources import open_source

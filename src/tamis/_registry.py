@@ -1,7 +1,7 @@
 """Every method, learner, measure, encoder, format and public name of tamis, in one table.
 
 Nothing is imported to read it. `tamis.__all__` and its lazy imports, the choices and the completion
-of the command line, and the tables of methods in the README derive from it. Adding a method takes
+of the command line, and the tables in docs/methods.md derive from it. Adding a method takes
 its file, one entry here and the changelog; tests compare the entries with what they point at.
 """
 
@@ -82,7 +82,7 @@ METHODS = _by_name((
         "sieve", "streaming", "sieve", "Sieve",
         "you want a good set of a given size, or do not know where to start; sees curved "
         "relations, drops copies, ranks what it keeps, and depends little on the order of columns",
-        "[the rule](docs/sieve.md)",
+        "[the rule](sieve.md)",
     ),
     Method(
         "saola", "streaming", "saola", "SAOLA",
@@ -165,7 +165,7 @@ METHODS = _by_name((
     ),
     Method(
         "l1-svm", "batch", "l1_svm", "L1SVM",
-        "you will use a linear classifier and it may choose: features with a nonzero weight in a "
+        "you will use a linear classifier and let it choose: features with a nonzero weight in a "
         "linear SVM with an L1 penalty, at a given `C` or for a given number",
         "Zhu, Rosset, Hastie, Tibshirani, NIPS 2003",
     ),
@@ -201,7 +201,7 @@ METHODS = _by_name((
     ),
     Method(
         "fgm", "batch", "fgm", "FGM",
-        "there are very many columns, and a linear SVM that adds a few at a time",
+        "there are very many columns, and a linear SVM should add a few at a time",
         "Tan, Tsang, Wang, JMLR 2014",
     ),
     Method(
@@ -224,6 +224,13 @@ METHODS = _by_name((
 #: Online learners, for rows.
 LEARNERS = _by_name((
     Method(
+        "row-sieve", "online", "row_sieve", "RowSieve",
+        "rows are sparse or dense, and few features should predict well; keeps the features whose "
+        "weights stand out from their uncertainty, rare ones too",
+        "[the rule](row-sieve.md)",
+        plain="RowSieveLearner",
+    ),
+    Method(
         "sofs", "online", "sofs", "SOFS",
         "rows are sparse and there are up to a billion columns; keeps the features with the "
         "highest confidence, in effect the frequent ones",
@@ -231,10 +238,17 @@ LEARNERS = _by_name((
         plain="SofsLearner",
     ),
     Method(
+        "merged-row-sieve", "online", "merged_row_sieve", "MergedRowSieve",
+        "rows are on several machines, or one pass is too slow: one RowSieve per shard of the "
+        "rows, merged by precision (`tamis learn --cluster`)",
+        "[scaling](scaling.md#rows-that-stream)",
+        plain="MergedRowSieveLearner",
+    ),
+    Method(
         "merged-sofs", "online", "merged_sofs", "MergedSOFS",
         "rows are on several machines, or one pass is too slow: one SOFS per shard of the rows, "
         "merged by precision (`tamis learn --cluster`)",
-        "[scaling](docs/scaling.md#rows-that-stream)",
+        "[scaling](scaling.md#rows-that-stream)",
         plain="MergedSofsLearner",
     ),
     Method(
@@ -330,6 +344,8 @@ PUBLIC = {
     "Selection": "tamis.engine.persistent.selection:Selection",
     "TamisError": "tamis.core.errors:TamisError",
     "Verdict": "tamis.core.decisions:Verdict",
+    "interaction": "tamis.measures.joint_information:interaction",
+    "interaction_gains": "tamis.measures.joint_information:interaction_gains",
     "judge": "tamis.evaluate.honest_score:judge",
     "learn": "tamis.engine.learning.learn:learn",
     "open": "tamis.sources:open_source",

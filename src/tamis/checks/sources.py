@@ -13,7 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.sources.axis import temporary_columns, to_rows
+from tamis.sources import temporary_columns
+from tamis.sources.axis import to_rows
 from tamis.sources.base import Source
 
 Dense = npt.NDArray[np.float64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,8 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     if (memory := given.pop("cell_memory")) is not None:
         given["cell_megabytes"] = memory / 1024**2
     given["command"] = typed_command()
-    with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
+    followed_live = followed("tamis compare") if live else nullcontext()
+    with progress(quiet or as_json) as report, followed_live as page:
         report = report if page is None else page.relay(report)
 
         def watch(so_far: Callable[[], list[Line]]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.output import progress
+from tamis.cli.options import json_option
+from tamis.cli.output import echo, echo_json, progress
 from tamis.core.files import make_folder
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 )
 @click.option("--columns", default=1_000_000, show_default=True, type=click.IntRange(1000),
               help="Features in the generated stream.")  # fmt: skip
-def command(out: str, columns: int) -> None:
+@json_option
+def command(out: str, columns: int, as_json: bool) -> None:
     """Select features from a real data set and from a generated stream whose answer is known.
 
     \b
@@ -33,20 +35,32 @@ def command(out: str, columns: int) -> None:
     from tamis.report.run_page import page_of_run
 
     folder = make_folder(out)
-    click.echo("1. Handwritten digits: 1,797 scans of 8 by 8 pixels (ships with scikit-learn)")
+    show = (lambda *lines: None) if as_json else echo
+    show("1. Handwritten digits: 1,797 scans of 8 by 8 pixels (ships with scikit-learn)")
     real, accuracy = _real()
-    click.echo(f"   {accuracy}")
-    click.echo(f"2. A stream of {columns:,} rare binary features, 10 of which matter")
-    stream, verdict = _generated(columns)
-    click.echo(f"   {verdict}")
+    show(f"   {accuracy}", f"2. A stream of {columns:,} rare binary features, 10 of which matter")
+    stream, verdict = _generated(columns, quiet=as_json)
+    show(f"   {verdict}")
+    facts = {}
     for name, run, found in (("digits", real, accuracy), ("stream", stream, verdict)):
         save_run(run, folder / name, force=True)
         page = page_of_run(run, str(folder / name))
         page = replace(page, summary=f"{page.summary} {found[0].upper()}{found[1:]}.")
-        write_page(page, folder / f"{name}.html")
-    click.echo(f"Ask about any feature: tamis why {folder / 'digits'} pixel_3_4")
-    click.echo(f"A report of the stream is {folder / 'stream.html'}")
-    click.echo(f"The report is {folder / 'digits.html'}")
+        report = write_page(page, folder / f"{name}.html")
+        kept = len(run.kept_names)
+        facts[name] = {
+            "run": str(folder / name),
+            "report": str(report),
+            "kept": kept,
+            "found": found,
+        }
+    show(
+        f"Ask about any feature: tamis why {folder / 'digits'} pixel_3_4",
+        f"A report of the stream is {folder / 'stream.html'}",
+        f"The report is {folder / 'digits.html'}",
+    )
+    if as_json:
+        echo_json(facts)
 
 
 def _real() -> tuple[Run, str]:
@@ -83,7 +97,7 @@ def _accuracy(X: Any, y: Any, *steps: Any) -> float:
     return float(cross_val_score(pipeline, X, y, cv=folds).mean())
 
 
-def _generated(columns: int) -> tuple[Run, str]:
+def _generated(columns: int, quiet: bool = False) -> tuple[Run, str]:
     from tamis import SAOLA
     from tamis.engine.selecting import select
     from tamis.measures import MutualInformation
@@ -93,7 +107,7 @@ def _generated(columns: int) -> tuple[Run, str]:
     # At a level of 1%, ten thousand of a million features would pass by chance. At this level, one
     # does in about a hundred such streams.
     measure = MutualInformation(alpha=0.01 / columns)
-    with progress() as report:
+    with progress(quiet) as report:
         select(SparseStream(n_columns=10_000), SAOLA(measure))  # compiled outside the clock
         run = select(
             source, SAOLA(measure), progress=report, command=f"tamis demo --columns {columns}"

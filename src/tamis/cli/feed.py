@@ -70,7 +70,7 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
         if "n_jobs" in options:
             stack.enter_context(threads(options.pop("n_jobs")))
         report = stack.enter_context(progress(quiet))
-        page = stack.enter_context(followed(live, f"tamis: {run}"))
+        page = stack.enter_context(followed(f"tamis: {run}")) if live else None
         if page is not None:
             report = page.relay(report)
             report = watched(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
 @click.command("learn")
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
-    "--method", default="sofs", show_default=True, type=Choice(LEARNERS),
+    "--method", default="row-sieve", show_default=True, type=Choice(LEARNERS),
     help="Which learner; ogd and arow keep every feature.",
 )  # fmt: skip
 @click.option("-k", "--n-features", metavar="N",
               help="How many features to keep, or auto. Default: 500.")  # fmt: skip
-@click.option("--gamma", type=float, help="For sofs and arow: a smaller value makes larger steps.")
+@click.option("--gamma", type=float,
+              help="For row-sieve, sofs and arow: a smaller value makes larger steps.")  # fmt: skip
 @click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
 @click.option("--lam", type=float, help="Regularisation of fofs.")
 @click.option(
@@ -75,8 +77,8 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster", metavar="ADDRESS",
     help="Train a separate learner on each file in other processes, and merge them by precision "
-    "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here. One row "
-    "store, or one svmlight file that is not compressed, is cut into ranges of rows.",
+    "(row-sieve and sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here. "
+    "One row store, or one svmlight file that is not compressed, is cut into ranges of rows.",
 )  # fmt: skip
 @click.option(
     "--shards", type=click.IntRange(1), metavar="N",
@@ -115,7 +117,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
-    from tamis.engine.learning.tune import GRID, tune
+    from tamis.engine.learning.tune import grid_of, tune
     from tamis.report.model_page import page_of_model, training_page
 
     names = ("gamma", "eta", "lam", "n_bits", "normalize")
@@ -132,7 +134,8 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     facts: dict[str, Any] = {"command": command_line}
 
     message = messages(quiet)
-    with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
+    followed_live = followed("tamis learn") if live else nullcontext()
+    with progress(quiet, watched.note) as report, followed_live as page:
         report = report if page is None else page.relay(report)
 
         def after_batch(training: Training) -> None:
@@ -145,9 +148,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
             rows = _whole(tune_rows, "all", f"--tune {tune_rows} is not a number of rows")
             if given["out"] is not None:
                 check_folder(given["out"], "model", force=given["force"])
-            grid = {
-                n: v for n, v in GRID.items() if n in learner.parameter_names and n not in params
-            }
+            grid = {n: v for n, v in grid_of(learner).items() if n not in params}
             if not grid:
                 raise ParameterError(
                     "--tune has nothing to choose: every parameter it tries was given"
@@ -260,6 +261,10 @@ def _summary(done: Learned) -> list[str]:
                 f"{most:,} is the largest size, and more may do better: try --param "
                 f"sizes={most},{min(4 * most, columns)}"
             )
+    if changes := getattr(learner, "changes_", []):
+        lines.append(
+            f"learning restarted at row {', '.join(f'{r:,}' for r in changes)}, because errors rose"
+        )
     if done.bad.total:
         lines.append(f"skipped {counted(done.bad.total, 'bad line')}: {done.bad}")
     if done.test is not None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from types import FrameType
 from typing import Any, NoReturn
@@ -95,11 +97,7 @@ def run() -> None:
     """Run the command line and exit with its code."""
     if "_TAMIS_COMPLETE" in os.environ:  # for shell completion
         cli.main(prog_name="tamis")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # for unusual characters in names
-        sys.stdout.reconfigure(errors="backslashreplace")
-    warnings.showwarning = _warn
-    if "pandas" not in sys.modules and not any(isinstance(f, _NoPandas) for f in sys.meta_path):
-        sys.meta_path.insert(0, _NoPandas())
+    _prepare()
     try:
         # Not cli.main(), which has its own exit codes.
         with cli.make_context("tamis", sys.argv[1:] or ["--help"]) as ctx:
@@ -128,6 +126,27 @@ def run() -> None:
         _drop_output()
         where = "" if error.filename is None else f"{error.filename}: "
         _stop(f"{where}{error.strerror or error}; fix that and try again", 2)
+
+
+def _prepare() -> None:
+    """Set up output, warnings, Ctrl-C and imports of this process."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # for unusual characters in names
+        sys.stdout.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _warn
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _repeat_interrupt
+    if "pandas" not in sys.modules and not any(isinstance(f, _NoPandas) for f in sys.meta_path):
+        sys.meta_path.insert(0, _NoPandas())
+
+
+def _repeat_interrupt(lost: Any) -> None:
+    """Repeat a Ctrl-C that came during a callback of the interpreter, which would swallow it."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _drop_output() -> None:

@@ -155,21 +155,26 @@ groups_option = click.option(
 # --- selections that exist ------------------------------------------------------------------------
 
 
-def _own_class(context: click.Context, option: click.Parameter, value: str | None) -> Any:
-    """Import the rule of a selection that was made with the user's own class."""
-    if value is None:
-        return None
-    from tamis.engine.known_selectors import class_of
-    from tamis.methods import FeatureStreamSelector, Rule
+class _OwnClass(click.ParamType):  # type: ignore[type-arg]
+    """The rule of a selection that was made with the user's own class, which is imported."""
 
-    kind = class_of(value)
-    if not issubclass(kind, Rule) or not issubclass(kind.machinery, FeatureStreamSelector):
-        raise ParameterError(f"{value} is not a rule for feature streams and cannot resume a run")
-    return kind
+    name = "class"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: Any) -> Any:
+        """Import the rule, or refuse it."""
+        from tamis.engine.known_selectors import class_of
+        from tamis.methods import FeatureStreamSelector, Rule
+
+        rule = class_of(value)
+        if not issubclass(rule, Rule) or not issubclass(rule.machinery, FeatureStreamSelector):
+            raise ParameterError(
+                f"{value} is not a rule for feature streams and cannot resume a run"
+            )
+        return rule
 
 
 own_class_option = click.option(
-    "--method", "selector", callback=_own_class, metavar="PACKAGE.MODULE:CLASS",
+    "--method", "selector", type=_OwnClass(), metavar="PACKAGE.MODULE:CLASS",
     help="The class that RUN was selected with, if it is your own. It is never imported just "
     "because a folder names it.",
 )  # fmt: skip

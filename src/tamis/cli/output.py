@@ -169,11 +169,8 @@ def short(number: float) -> str:
 
 
 @contextmanager
-def followed(live: bool, title: str) -> Iterator[LivePage | None]:
-    """Serve a page during the run, with --live, and print its address."""
-    if not live:
-        yield None
-        return
+def followed(title: str) -> Iterator[LivePage]:
+    """Serve a page during the run, and print its address."""
     import webbrowser
 
     from tamis.report.live_server import LivePage

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ from tamis.core.sentences import counted, suggestion
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
-    from tamis.methods import ColumnSelector
+    from tamis.methods import Rule
 
 
 def _method_name(value: str) -> str:
@@ -48,6 +49,14 @@ def _method_name(value: str) -> str:
     return value
 
 
+def _measure_name(value: str) -> str:
+    """Reject an unknown measure; its parameters are checked later."""
+    name = value.split(":")[0].replace("-", "_")
+    if name not in (known := ("auto", *MEASURES)):
+        raise click.BadParameter(f"{value!r} is not known; {suggestion(name, known)}")
+    return value
+
+
 @click.command("select")
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
@@ -58,8 +67,10 @@ def _method_name(value: str) -> str:
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option(
-    "--measure", default="auto", show_default=True, type=Choice(["auto", *MEASURES]),
-    help="The measure that scores features. auto picks one from the data and reports it.",
+    "--measure", default="auto", show_default=True, type=_measure_name, metavar="MEASURE",
+    shell_complete=lambda ctx, param, typed: [name for name in MEASURES if name.startswith(typed)],
+    help=f"The measure that scores features: {', '.join(MEASURES)}. auto picks one from the data "
+    "and reports it. Parameters may follow after colons, as in fisher_z:statistic=z.",
 )  # fmt: skip
 @click.option("--alpha", type=float, help="Significance level of the measure's test.")
 @click.option(
@@ -237,7 +248,7 @@ def _select(options: Any, begun: float) -> Run:
 
         refuse_unfinished(out, force=options.force)
     check_folder(out, "run", force=options.force)
-    selector, about = _method(options)
+    rule, about = _method(options)
     source = open_source(data, memory=options.memory, **options.reading)
     refuse_without_target(source)
     name = os.path.basename(os.path.normpath(data))
@@ -246,12 +257,13 @@ def _select(options: Any, begun: float) -> Run:
     cache = Path(os.path.abspath(out)).parent / f"{name}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
-    if selector.rule.takes_groups and about["groups"] is None and source.format != "daily":
+    if rule.takes_groups and about["groups"] is None and source.format != "daily":
         say(
             f"{name} has no groups, so all its columns are one group, as with --method saola; name "
             "them with --groups FILE, or give a folder with one table per group"
         )
-    with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
+    live = followed(f"tamis: {name}") if options.live else nullcontext()
+    with progress(options.quiet) as report, live as page:
         report = report if page is None else page.relay(report)
         every, on_cluster = options.checkpoint, "cluster" in options.execution
         in_memory = every is None and not on_cluster and source.is_small(options.memory)
@@ -266,57 +278,47 @@ def _select(options: Any, begun: float) -> Run:
             from tamis.report.run_page import page_of_run
 
             how["watch"] = lambda so_far: page.offer(lambda: page_of_run(so_far(), out, name))
-        if every is None and on_cluster and can_be_saved(selector) and columns.path is not None:
-            every = COMMIT_EVERY
+        if every is None and on_cluster and columns.path is not None:
+            every = COMMIT_EVERY if can_be_saved(rule.to_selector()) else None
         if every is None:
-            run = select(columns, selector, keep_state=True, **how, **about)
+            run = select(columns, rule, keep_state=True, **how, **about)
             run.source |= {"name": name, **row_roles(source)}
             if run.state is not None:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}
-            run.trust |= _stability(run, columns, selector, options.stability, about, report)
-            run.trust |= _judged(columns, selector, options, about, report)
+            if options.stability is not None or options.judge is not None:
+                run.trust |= _repeated(run, columns, rule, options, about, report)
             save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
 
             reading = options.reading if columns is source else {}
             about |= {"name": name, "rows": source, "seconds": seconds, "force": options.force}
-            begin(out, columns, selector, reading, **about)
+            begin(out, columns, rule, reading, **about)
             with resumable(out):
-                run = resume(out, every=every, selector=type(selector.rule), **how)
+                run = resume(out, every=every, selector=type(rule), **how)
         if page is not None:
             page.show(page_of_run(run, out))
     return run
 
 
-def _stability(
-    run: Run, columns: Any, selector: ColumnSelector, pairs: int | None, about: Any, progress: Any
+def _repeated(
+    run: Run, columns: Any, rule: Rule, options: Any, about: dict[str, Any], progress: Any
 ) -> dict[str, Any]:
-    """Repeat a selection on halves of the rows, if asked to; return what a run records of it."""
-    if pairs is None:
-        return {}
-    from tamis.evaluate.halves import stability
-
-    how = {name: value for name, value in about.items() if name != "command"}
-    found = stability(columns, selector, pairs=pairs, run=run, progress=progress, **how)
-    return {"stability": found.record()}
-
-
-def _judged(
-    columns: Any, selector: ColumnSelector, options: Any, about: dict[str, Any], report: Any
-) -> dict[str, Any]:
-    """Return the score of the whole procedure, if it was requested."""
-    if options.judge is None:
-        return {}
-    judge = load("tamis.evaluate.honest_score:judge")  # which needs scikit-learn
-    how = {key: value for key, value in about.items() if key != "command"}
-    judged = judge(columns, selector.rule, model=options.judge, progress=report, **how)
-    return {"judged": judged.record()}
+    """Repeat a selection on halves and folds of the rows; return what a run records of it."""
+    found, how = {}, {name: value for name, value in about.items() if name != "command"}
+    how["progress"] = progress
+    if options.stability is not None:
+        stability = load("tamis.evaluate.halves:stability")
+        found["stability"] = stability(columns, rule, pairs=options.stability, run=run, **how)
+    if options.judge is not None:
+        judge = load("tamis.evaluate.honest_score:judge")  # which needs scikit-learn
+        found["judged"] = judge(columns, rule, model=options.judge, **how)
+    return {name: result.record() for name, result in found.items()}
 
 
-def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
-    """Return the selector, and how it encodes and groups columns."""
+def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
+    """Return the rule, and how columns are encoded and grouped."""
     from tamis.encode import BY_NAME, Missing
     from tamis.engine.groups import read_groups
     from tamis.engine.known_selectors import parse_method, refuse_two_levels
@@ -354,7 +356,9 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     about |= {"keep": list(options.keep) or None, "row_groups": options.row_groups}
-    return found.kind(**found.params).to_selector(), about
+    rule = found.kind(**found.params)
+    rule.check_params()
+    return rule, about
 
 
 def _rule_parameters(options: Any) -> dict[str, Any]:

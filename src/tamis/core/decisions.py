@@ -9,7 +9,7 @@ it explains every feature without the selector that wrote it.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,6 +168,32 @@ class DecisionLog:
         for feature in features.tolist() if self._replaced is not None else ():
             self._note_replaced(feature)
         self._reason.view[features] = self._codes[reason]
+
+    def append_events(
+        self,
+        reasons: Sequence[str],
+        settled_by: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int64],
+        codes: npt.NDArray[np.int64],
+        numbers: npt.NDArray[np.float64],
+        causes: npt.NDArray[np.int64],
+    ) -> None:
+        """Record many decisions in order, evictions before what caused them.
+
+        `codes` are positions in `reasons`, `numbers` the relevance, value and level of each, and
+        `causes` the deciding feature, -1 if only the numbers decided.
+        """
+        events = np.empty(len(features), dtype=EVENT)
+        events["at"], events["feature"] = settled_by, features
+        events["reason"] = np.array([self._codes[key] for key in reasons], np.uint8)[codes]
+        events["relevance"], events["value"], events["level"] = numbers.T
+        caused = causes >= 0
+        events["because_end"] = len(self._because.view) + np.cumsum(caused)
+        self._because.extend(causes[caused])
+        self._events.extend(events)
+        for feature in features.tolist() if self._replaced is not None else ():
+            self._note_replaced(feature)
+        self._reason.view[features] = events["reason"]  # the last decision about a feature stays
 
     def append(self, decision: Decision, *, at: int | None = None) -> bool:
         """Record a decision, its evictions first; return True if it keeps its feature.

@@ -54,6 +54,10 @@ class MissingDependencyError(TamisError, ImportError):
     """An optional package is needed but not installed."""
 
 
+#: What reading a damaged record raises, whatever part of it is wrong.
+DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, EOFError)
+
+
 class DataWarning(UserWarning):
     """The data can be used, but the result may not mean what was intended."""
 

@@ -169,8 +169,19 @@ def partial(
                 raise OutputError(message) from error
             raise
     finally:  # also after Ctrl-C, from the moment the name was chosen
-        if work != target:
+        _clean_up(work if work != target else None, lock)
+
+
+def _clean_up(work: Path | None, lock: int | None) -> None:
+    """Remove what is left of a file or folder, and release its lock."""
+    try:
+        if work is not None:
             _remove(work)
+    except KeyboardInterrupt:  # while it was being removed
+        assert work is not None
+        _remove(work)
+        raise
+    finally:
         if lock is not None and lock >= 0:
             os.close(lock)
 
@@ -181,8 +192,10 @@ def _is_about_writing(error: Exception, work: Path) -> bool:
     if isinstance(error, OSError):
         within = str(error.filename or "").startswith(str(work))
         return error.errno is None or error.errno in _DISK or within
-    arrow = sys.modules.get("pyarrow")
-    return arrow is not None and isinstance(error, arrow.ArrowException)
+    arrow, sqlite = sys.modules.get("pyarrow"), sys.modules.get("sqlite3")
+    if arrow is not None and isinstance(error, arrow.ArrowException):
+        return True
+    return sqlite is not None and isinstance(error, sqlite.OperationalError)
 
 
 # --- replacing ------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ class NameBook:
     def __getitem__(self, feature: int) -> str:
         if not 0 <= feature < self.count:
             raise IndexError(feature)
-        name = self.given_name(feature)
+        name = None if self.numbered else self.given_name(feature)
         return f"{self.prefix}{feature + self.base}" if name is None else name
 
     def given_name(self, feature: int) -> str | None:

@@ -245,12 +245,15 @@ class DeclaredParameters(Parameters):
 def split_method(text: str) -> tuple[str, dict[str, Any]]:
     """Split ``method:name=value:name=value``; the method is a name or ``package.module:Class``.
 
-    >>> split_method("saola:bound=max"), split_method("my_lab.top_k:TopK:size=5")
-    (('saola', {'bound': 'max'}), ('my_lab.top_k:TopK', {'size': 5}))
+    ``paper`` alone stands for ``paper=True``: the parameters of the method's paper.
+
+    >>> split_method("saola:paper:bound=max"), split_method("my_lab.top_k:TopK:size=5")
+    (('saola', {'paper': True, 'bound': 'max'}), ('my_lab.top_k:TopK', {'size': 5}))
     """
     first, *rest = text.split(":")
     if rest and "=" not in rest[0] and first not in METHODS:
         first, rest = f"{first}:{rest[0]}", rest[1:]
+    rest = ["paper=True" if word == "paper" else word for word in rest]
     return first, parameters(rest, f"{text!r}:")
 
 

@@ -40,7 +40,7 @@ def held_megabytes(process: int | None = None) -> float:
 def start_peak() -> float:
     """Return unused memory to the system, reset the peak, and return the megabytes held now."""
     gc.collect()
-    with suppress(OSError, AttributeError):
+    with suppress(OSError, AttributeError, TypeError):  # Windows has no library without a name
         ctypes.CDLL(None).malloc_trim(0)  # glibc
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

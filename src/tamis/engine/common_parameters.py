@@ -11,9 +11,9 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import DeclaredParameters, param
-from tamis.core.target import Target
-from tamis.core.tasks import TASKS
+from tamis.core.target import TASKS, Target
 from tamis.encode import Encoder, Missing, resolve
+from tamis.engine.encoded import Encoding, encoding_of
 from tamis.engine.stopping import Stop
 from tamis.methods.selector import ColumnSelector
 
@@ -61,9 +61,12 @@ class CommonParameters(DeclaredParameters):
     def check_params(self) -> None:
         """Raise a one-sentence error for the first parameter outside its range."""
         super().check_params()
-        resolve(self.encode)
-        Missing.of(self.missing)
-        Stop.of(self.stop)
+        if self.encode is not None:
+            resolve(self.encode)
+        if self.missing != "auto":
+            Missing.of(self.missing)
+        if self.stop is not None:
+            Stop.of(self.stop)
 
     @classmethod
     def of(cls, method: Any, given: CommonParameters | None = None) -> CommonParameters:
@@ -72,15 +75,18 @@ class CommonParameters(DeclaredParameters):
         Anything else than an estimator, such as a rule or a name, says nothing.
         """
         stated = getattr(method, "_common_parameters", None)
-        own = cls() if stated is None else stated()
-        given = cls() if given is None else given
-        found = {}
+        common = cls() if given is None else given
+        if stated is None or given is None:
+            common = common if stated is None else stated()
+            common.check_params()
+            return common
+        own, found = stated(), {}
         for name, default in cls().get_params().items():
-            asked, says = getattr(given, name), getattr(own, name)
-            found[name] = says if _same(name, asked, default) else asked
+            requested, says = getattr(given, name), getattr(own, name)
+            found[name] = says if _same(name, requested, default) else requested
             if not any(_same(name, says, other) for other in (default, found[name])):
                 raise ParameterError(
-                    f"{name}={asked!r} contradicts {name}={says!r} of {type(method).__name__}; "
+                    f"{name}={requested!r} contradicts {name}={says!r} of {type(method).__name__}; "
                     "give one of them"
                 )
         common = cls(**found)
@@ -89,9 +95,26 @@ class CommonParameters(DeclaredParameters):
 
     def target(self, selector: ColumnSelector, y: Any) -> Target:
         """Return the target as a selector and the encoder can use it."""
-        encoder = resolve(self.encode)
+        encoder = None if self.encode is None else resolve(self.encode)
         supervised = encoder is not None and encoder.supervised
         return Target.of(y, self.task, needs_classes=supervised or selector.rule.needs_classes())
+
+    def prepare(
+        self, selector: ColumnSelector, target: Target
+    ) -> tuple[Encoding | None, Stop | None, str]:
+        """Prepare a selector for how its columns are read, and when it stops.
+
+        Return the encoding, the stopping rule, and why the encoding gave the selector its measure,
+        if it did.
+        """
+        encoding, stop, reason = None, None, ""
+        if self.encode is not None or self.missing != "auto":
+            encoding = encoding_of(self.encode, self.missing)
+        if self.stop is not None:
+            stop = Stop.for_selector(self.stop, selector, target)
+        if encoding is not None:
+            reason = encoding.prepare(selector, target)
+        return encoding, stop, reason
 
 
 def _same(name: str, one: Any, other: Any) -> bool:

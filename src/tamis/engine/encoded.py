@@ -184,18 +184,6 @@ def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
     return None if not found.cuts and found.missing == Missing("auto") else found
 
 
-def prepared(selector: ColumnSelector, target: Target, encoding: Encoding | None) -> str:
-    """Prepare a selector for an encoding, if there is one; see `Encoding.prepare`."""
-    return "" if encoding is None else encoding.prepare(selector, target)
-
-
-def unchanged(selector: ColumnSelector) -> dict[str, Any]:
-    """Return what a run records if columns pass unchanged, with their missing values if allowed."""
-    gaps, columns = selector.gaps
-    policy = "auto" if gaps else "error"
-    return {"missing": {"policy": policy, "gaps": int(gaps), "columns": int(columns)}}
-
-
 class EncodedSoFar:
     """What was done to the columns of a stream so far: missing values, and cuts of kept features.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.core.params import split_method
+from tamis.core.params import parameters, split_method
 from tamis.core.sentences import suggestion
 from tamis.encode import resolve as resolve_encoder
 from tamis.measures.auto import BY_DATA, BY_NAME, from_name, named
@@ -79,22 +79,26 @@ class ParsedMethod:
 def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMethod:
     """Parse ``method:name=value:name=value``; the parameters in `more` take precedence.
 
-    Besides the parameters of the method, ``alpha`` or ``threshold`` (the level of its measure) and
-    ``encode`` are accepted.
+    Besides the parameters of the method, ``alpha`` or ``threshold`` (the level of its measure),
+    those of a named measure, and ``encode`` are accepted; ``paper`` stands for the parameters of
+    its paper. A measure in `more` may have its parameters after colons.
 
     >>> found = parse_method("saola:measure=fisher_z:bound=max:encode=mdlp")
     >>> found.params, found.encode
     ({'measure': 'fisher_z', 'bound': 'max'}, 'mdlp')
+    >>> parse_method("saola", {"measure": "fisher-z:statistic=z"}).params["measure"].statistic
+    'z'
     """
     name, params = split_method(text)
     kind = load_class(name) if ":" in name else _known(name)
     known = inspect.signature(kind).parameters
     params |= more or {}
+    if params.pop("paper", False):
+        params = {**of_paper(kind), **params}
     encode = None if "encode" in known else params.pop("encode", None)
     if encode is not None:
         resolve_encoder(encode)  # raises if it is not known
-    levels: tuple[str, ...] = ("alpha", "threshold")
-    level = {n: params.pop(n) for n in levels if n in params and n not in known}
+    level = _take_level(params, known) if params else {}
     if "fdr" not in known and ("fdr" in params or "gate" in params):
         raise ParameterError(no_fdr(name))
     for unknown in (n for n in params if n not in known and n != "measure"):
@@ -103,14 +107,40 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
     of_measure = [n for n in ("measure", *level) if n in (params | level)]
     if of_measure and "measure" not in known:
         raise ParameterError(f"{name} has no measure, so it takes no {of_measure[0]}")
+    if params or level:
+        level = _settle_measure(name, known, params, level)
+    made = kind(**params)
+    if isinstance(made, Rule):
+        made.check_params()
+    return ParsedMethod(name, kind, params, level, encode)
+
+
+def _take_level(params: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Split a measure from its parameters; remove and return those the method itself lacks."""
+    levels: tuple[str, ...] = ("alpha", "threshold")
+    if isinstance(params.get("measure"), str):
+        measure, *pairs = params["measure"].split(":")
+        measure = measure if measure in BY_NAME else measure.replace("-", "_")
+        params |= {"measure": measure, **parameters(pairs, f"{measure}:")}
+        if measure in BY_NAME:
+            levels = (*levels, *inspect.signature(BY_NAME[measure]).parameters)
+    return {n: params.pop(n) for n in levels if n in params and n not in known}
+
+
+def _settle_measure(
+    name: str, known: Mapping[str, Any], params: dict[str, Any], level: dict[str, Any]
+) -> dict[str, Any]:
+    """Replace the name of a measure by the measure with its parameters; return unused ones."""
     own = known["measure"].default if "measure" in known else "auto"
     measure = params.get("measure", own if isinstance(own, str) else "auto")
-    if measure not in BY_DATA and measure not in BY_NAME:
+    if measure not in BY_DATA and BY_NAME.get(measure) is None:
         found = suggestion(measure, (*BY_DATA, *BY_NAME))
         raise ParameterError(f"the measure {measure!r} is not known; {found}")
     if measure not in BY_DATA and level:
         refuse_two_levels({**params, **level})
         of_kind = BY_NAME[measure]
+        if "alpha" in params and "alpha" not in level:  # the level belongs to the measure
+            level["alpha"] = params.pop("alpha")
         for parameter in level:
             if parameter not in inspect.signature(of_kind).parameters:
                 if "measure" in params:
@@ -120,10 +150,16 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
                     f"measure has one (--method saola), or leave {parameter} out"
                 )
         params["measure"], level = of_kind(**level), {}
-    made = kind(**params)
-    if isinstance(made, Rule):
-        made.check_params()
-    return ParsedMethod(name, kind, params, level, encode)
+    return level
+
+
+def of_paper(kind: Any) -> Mapping[str, Any]:
+    """Return the parameters of a method's paper, or raise an error if it has no paper."""
+    found: Mapping[str, Any] | None = getattr(kind, "paper", None)
+    if found is None:
+        name = getattr(kind, "public_name", kind.__name__)
+        raise ParameterError(f"{name} has no paper, so it has no setting 'paper'; leave it out")
+    return found
 
 
 def no_fdr(method: str) -> str:

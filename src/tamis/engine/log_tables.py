@@ -161,7 +161,7 @@ def describe_log(log: DecisionLog) -> dict[str, Any]:
 def reasons_from(record: Mapping[str, Any]) -> dict[str, Reason]:
     """Return the reasons that `describe_log` described."""
     return {
-        key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
+        key: Reason(Verdict[r["verdict"].upper()], str(r["sentence"]))
         for key, r in record["reasons"].items()
     }
 
@@ -174,7 +174,7 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
     named = not record["names"]["numbered"] and "name" in file.schema_arrow.names
     wanted = {"reason", "relevance", "level", "value", *(["name"] if named else [])}
     table = file.read([name for name in file.schema_arrow.names if name in wanted])
-    names = NameBook(record["names"]["prefix"], record["names"]["base"])
+    names = NameBook(str(record["names"]["prefix"]), int(record["names"]["base"]))
     names.append(len(table), _packed(table["name"]) if named else None)
     codes = {key: code for code, key in enumerate(reasons)}
     reason = table["reason"].combine_chunks()
@@ -203,7 +203,8 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
         for key in ("relevance", "level", "value"):
             state[key] = state[key].astype(np.float32)
             state[key][state["event_feature"]] = _numbers(events[f"bulk_{key}"])
-    return DecisionLog.from_state(state, reasons, names, record["words"])
+    words = {str(key): str(word) for key, word in record["words"].items()}
+    return DecisionLog.from_state(state, reasons, names, words)
 
 
 def _numbers(column: Any) -> npt.NDArray[Any]:

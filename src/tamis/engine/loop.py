@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +26,8 @@ from tamis.core.target import Target
 from tamis.encode.encoder import Cuts
 from tamis.engine.encoded import EncodedBlock
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of
-from tamis.engine.stopping import Stop, Stopper, Unstopped
+from tamis.engine.stopping import Stop, Stopper
+from tamis.kernels._jit import announced
 from tamis.kernels.threads import thread_count
 from tamis.methods.selector import ColumnSelector
 from tamis.sources.base import ColumnSource, Progress, silent
@@ -108,8 +109,10 @@ class Scorer:
     send_blocks: bool = False
     deciding: ColumnSelector | None = None
 
-    def __call__(self, block: ColumnBlock, kept: Any = None) -> ScoredColumns:
-        """Score a block; `kept` is what a worker knows about the kept features."""
+    def __call__(
+        self, block: ColumnBlock, score: Callable[[ColumnBlock], Any] | None = None
+    ) -> ScoredColumns:
+        """Score a block; a worker with a copy of the kept set passes its own `score`."""
         hashes, cuts = None, None
         if isinstance(block, EncodedBlock):  # which knows the values before they were encoded
             hashes, cuts, leak = block.hashes, block.cuts, block.leak
@@ -119,14 +122,9 @@ class Scorer:
                 hashes = hashes_of(block)
         return ScoredColumns(
             block.first, block.first + block.width, block.names,
-            self.selector.score(block) if kept is None
-            else self.selector.score_knowing(block, kept),
-            block if self.send_blocks else None, hashes, leak, cuts,
+            (score or self.selector.score)(block), block if self.send_blocks else None,
+            hashes, leak, cuts,
         )  # fmt: skip
-
-    def snapshot(self) -> Any:
-        """Return the currently kept features for workers that can use them, or None."""
-        return (self.deciding or self.selector).snapshot()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"deciding": None}
@@ -136,16 +134,46 @@ class Scorer:
 Executor = Callable[[Scorer, ColumnSource, int | None, Progress, int], Generator[ScoredColumns]]
 
 
+@dataclass
+class Settled:
+    """Reports how many features are settled, at most once per interval."""
+
+    progress: Progress
+    total: int | None
+    last: float = field(default_factory=time.monotonic)
+
+    def __call__(self, done: int) -> None:
+        """Report that `done` features are settled, if it is time to."""
+        now = time.monotonic()
+        if now - self.last >= REPORT_EVERY or done == self.total:
+            self.last = now
+            self.progress(SETTLED, done, self.total)
+
+
+@dataclass
+class Commits:
+    """Commits what was decided, every few seconds: `commit` is called with the columns done."""
+
+    commit: Callable[[int], None]
+    every: float
+    last: float = field(default_factory=time.monotonic)
+
+    def after(self, end: int) -> None:
+        """Commit the columns before `end`, if it is time to."""
+        if time.monotonic() - self.last >= self.every:
+            self.commit(end)
+            self.last = time.monotonic()
+
+
 def advance(
     selector: ColumnSelector,
     scored: Generator[ScoredColumns],
     state: SelectionState | None = None,
-    commit: Callable[[int], None] | None = None,
+    commits: Commits | None = None,
     *,
-    every: float = 0.0,
     total: int | None = None,
     whole: bool = False,
-    stopper: Unstopped | None = None,
+    stopper: Stopper | None = None,
     progress: Progress,
 ) -> Taken:
     """Update a selector with scored columns; return what was noticed.
@@ -158,10 +186,8 @@ def advance(
         All columns, in order; closed at the end.
     state : SelectionState, optional
         Stores what resuming needs; a one-shot run has none.
-    commit : callable, optional
-        Called with the number of columns done, every few seconds, but not after the last ones.
-    every : float
-        Seconds between two commits.
+    commits : Commits, optional
+        Commits the state every few seconds, but not after the last columns or inside a table.
     total : int, optional
         Columns in the source, if known.
     whole : bool
@@ -171,39 +197,30 @@ def advance(
     progress : callable
         Called with the number of columns done.
     """
-    committed, reported, taken = time.monotonic(), time.monotonic(), Taken()
-    stopper = Unstopped(selector) if stopper is None else stopper
-
-    def tell(done: int) -> None:
-        """Report how many features are settled, at most once per interval."""
-        nonlocal reported
-        now = time.monotonic()
-        if now - reported >= REPORT_EVERY or done == total:
-            reported = now
-            progress(SETTLED, done, total)
-
+    taken, settled = Taken(), Settled(progress, total)
     if whole:
-        if total is not None:
-            selector.log_.expected = total
-        selector.on_settled = tell
+        selector.log_.expected = total or 0
+        selector.on_settled = settled
     try:
         with contextlib.closing(scored):
-            for scores in scored if not stopper.ended else ():
-                columns = stopper.update(scores)
-                taken.add(columns, selector)
+            for columns in scored if stopper is None or not stopper.ended else ():
+                if stopper is None:
+                    selector.update(columns.scores)
+                else:
+                    columns = stopper.update(columns)
+                if columns.leak is not None or columns.cuts is not None:
+                    taken.add(columns, selector)
                 if state is not None:
                     state.remember(columns)
-                if stopper.ended:
+                if stopper is not None and stopper.ended:
                     break
-                tell(columns.end)
-                due = time.monotonic() - committed >= every
-                if commit is None or not due or columns.end == total:
-                    continue
-                if not selector.is_inside_table:
-                    commit(columns.end)
-                    committed = time.monotonic()
-        selector.end_table()
-        stopper.pass_over_rest()
+                settled(columns.end)
+                if commits is not None and columns.end != total and not selector.is_inside_table:
+                    commits.after(columns.end)
+        if selector.is_inside_table:
+            selector.end_table()
+        if stopper is not None:
+            stopper.pass_over_rest()
         if whole:
             selector.finish()
     finally:
@@ -229,19 +246,22 @@ def take_all(
     `reason` says why the encoding gave the selector its measure, if it did. The other parameters
     are those of `advance` and of `tamis.select`.
     """
-    selector.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
-    selector.prepare(columns.columns(), columns.n_columns)
+    # With a progress callback, as commands have, compiling is reported there.
+    announcing = announced() if progress is silent else contextlib.nullcontext()
     # Workers do not send columns that they read themselves; the few kept ones are read here.
     at_hand = execute is None or not columns.portable
     need_blocks = at_hand and (state is not None or stop is not None)
-    scorer = Scorer(selector, target, state is not None, need_blocks)
-    stopper = None if stop is None else Stopper(stop, selector, target).over(columns)
-    taken = advance(
-        selector,
-        ahead(scorer, columns.columns(width, progress=progress)) if execute is None
-        else execute(scorer, columns, width, progress, 0),
-        state, total=columns.n_columns, whole=True, stopper=stopper, progress=progress,
-    )  # fmt: skip
+    with announcing:
+        selector.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
+        selector.prepare(columns.columns(), columns.n_columns)
+        scorer = Scorer(selector, target, state is not None, need_blocks)
+        stopper = None if stop is None else Stopper(stop, selector, target).over(columns)
+        taken = advance(
+            selector,
+            ahead(scorer, columns.columns(width, progress=progress)) if execute is None
+            else execute(scorer, columns, width, progress, 0),
+            state, total=columns.n_columns, whole=True, stopper=stopper, progress=progress,
+        )  # fmt: skip
     taken.stopper = stopper
     if reason:
         selector.measure_reason = reason

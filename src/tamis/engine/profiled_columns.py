@@ -264,7 +264,7 @@ def _of_column(column: Any, name: str, decimal: str | None, from_file: bool) -> 
     if is_text:
         in_text = from_file and not pa.types.is_dictionary(kind)
         return _of_text(as_words(_whole(column)), name, decimal, in_text)
-    if dates.is_date(kind):
+    if kind_of(kind) == "date":
         return _special(floats(dates.days(_whole(column))), ColumnKind.DATES)
     if kind_of(kind) == "number":
         distinct = pc.count_distinct(column).as_py() if str(kind) in ("int64", "uint64") else -1

@@ -7,8 +7,7 @@ import os
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,8 @@ from tamis.engine.data_profile import Finding, Profile
 from tamis.engine.profiled_columns import ColumnKind, Columns, TextColumns, copies, of_source, plain
 from tamis.engine.profiled_columns import of_table as columns_of_table
 from tamis.engine.seen_columns import target_hashes
-from tamis.sources import format_of, gives_blocks, open_source
+from tamis.sources import format_of, gives_blocks, open_source, temporary_columns
 from tamis.sources.arrays.in_memory import is_frame, without_row_labels
-from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
     MEMORY,
     Progress,
@@ -34,8 +32,8 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
+from tamis.sources.tables.table import ArrowTable, MemoryTable, ParquetTable
 from tamis.sources.tables.table_columns import Roles, floats, listed, row_labels, target_values
-from tamis.sources.tables.table_files import ArrowTable, MemoryTable, ParquetTable
 from tamis.sources.text.csv_table import LONGEST_LINE
 from tamis.sources.text.csv_text import CsvText, usual_gaps
 from tamis.sources.text.dialect import Dialect, detect, said
@@ -131,25 +129,18 @@ def all_problems(
     return InputError(f"{where} has {counted(len(left), 'problem')}: {each}{works}")
 
 
-@contextmanager
-def naming_all_problems(
-    data: Any, y: Any, method: str, encode: Any, missing: Any
-) -> Iterator[None]:
+def about_all_columns(
+    error: InputError, data: Any, y: Any, method: str, encode: Any, missing: Any
+) -> TamisError:
     """Turn an error about one column into one about all of them, for data that can be read again.
 
     A source is read by the command line, which does the same with the options that were typed.
     """
-    try:
-        yield
-    except InputError as error:
-        if error.column is None or isinstance(data, Source) or gives_blocks(data):
-            raise
-        given = {"words": encode is not None, "gaps": missing not in ("auto", "error")}
-        handled = [kind for kind, is_so in given.items() if is_so]
-        found = all_problems(error, data, y, method, handled, {})
-        if found is error:
-            raise
-        raise found from error
+    if error.column is None or isinstance(data, Source) or gives_blocks(data):
+        return error
+    given = {"words": encode is not None, "gaps": missing not in ("auto", "error")}
+    handled = [kind for kind, is_so in given.items() if is_so]
+    return all_problems(error, data, y, method, handled, {})
 
 
 class _Profiling:
@@ -233,7 +224,9 @@ class _Profiling:
                 name = "decimal" if "decimal" in sentence else "delimiter"
                 if marks[name] is not None:
                     raise
-                marks[name] = self.needs[name] = "." if name == "decimal" else ","
+                marks[name] = self.needs[name] = getattr(
+                    error, "likely", "." if name == "decimal" else ","
+                )
                 if "has a decimal comma" in sentence and marks["delimiter"] != ",":
                     marks[name] = self.needs[name] = ","
                 self.problems.append(Finding(name, [], 0, sentence))

@@ -26,8 +26,9 @@ import pyarrow as pa
 
 from tamis._registry import BATCH_METHODS
 from tamis.core.certificate import Certificate
+from tamis.core.checksums import check_record, file_checksum, with_checksum
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError, SourceError
+from tamis.core.errors import DAMAGE, InputError, SourceError
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.judged import Judged
@@ -49,6 +50,8 @@ PLACED = {
     "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
     "missing", "encoded", "name", "task",
 }  # fmt: skip
+#: The files of the log.
+LOG_FILES = ("log.parquet", "events.parquet")
 #: Columns of selected.csv.
 SELECTED = ("feature", "name", "relevance", "arrival")
 
@@ -308,6 +311,12 @@ def missing_words(source: dict[str, Any]) -> str:
     return f"{values} in {columns}, {became}"
 
 
+def unencoded(gaps: int, columns: int) -> dict[str, Any]:
+    """Return what a run records if columns pass unchanged: the missing values that were allowed."""
+    policy = "auto" if gaps else "error"
+    return {"missing": {"policy": policy, "gaps": int(gaps), "columns": int(columns)}}
+
+
 def encoded_how(source: dict[str, Any]) -> dict[str, str]:
     """Return the encoder and the policy for missing values, if they are not the defaults."""
     missing = source.get("missing", {"policy": "error"})
@@ -351,7 +360,8 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
                 write_log(run.log, file)
             with (work / "events.parquet").open("wb") as file:
                 write_events(run.log, file)
-            for name, text in readable_files(run).items():
+            sums = {name: file_checksum(work / name) for name in LOG_FILES}
+            for name, text in readable_files(run, files=sums).items():
                 (work / name).write_bytes(text)
     return Path(folder)
 
@@ -381,7 +391,7 @@ def readable_files(run: Run, *, finished: bool = True, **more: Any) -> dict[str,
     record |= {key: getattr(run, key) for key in RUN_FIELDS}
     record["verdicts"] = run.log.counts()
     record |= describe_log(run.log) | more
-    text = json.dumps(masked(record), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(with_checksum(masked(record)), indent=1, ensure_ascii=False) + "\n"
     # Text that is not UTF-8 (a file name in another encoding) is written as a JSON escape.
     files = {"selected.csv": table.getvalue()} if kept and finished else {}
     files["run.json"] = text
@@ -401,11 +411,15 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
         if record["format_version"] == FORMAT_VERSION:
+            record = check_record(record)
+            for name in LOG_FILES:  # earlier versions did not record them
+                if record.get("files", {}).get(name, "") not in ("", file_checksum(path / name)):
+                    raise ValueError(f"{name} has changed since it was written")
             log = read_log(path / "log.parquet", path / "events.parquet", record)
             if log.counts() != record["verdicts"] or len(log.replay()) != log.counts()["kept"]:
                 raise ValueError("its files do not belong together")
             return Run.of(log, record)
-    except (LookupError, ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as e:
+    except (*DAMAGE, pa.ArrowException) as e:
         raise SourceError(f"{path} is damaged ({reason(e)}); run tamis select again") from e
     raise SourceError(
         f"{path} was written in format {record['format_version']!r} and this tamis reads format "

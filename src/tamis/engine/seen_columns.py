@@ -61,7 +61,7 @@ def _candidates(block: ColumnBlock, wanted: npt.NDArray[np.float64]) -> Ints:
     if isinstance(v, Compressed):
         rows = np.flatnonzero(wanted)
         found = np.flatnonzero(np.diff(v.indptr) == len(rows))
-        for at in np.linspace(0, len(rows) - 1, 8).astype(np.intp):
+        for at in np.linspace(0, len(rows) - 1, 8).astype(np.intp) if len(rows) else ():
             stored = v.indptr[found] + at
             same = (v.indices[stored] == rows[at]) & (v.data[stored] == wanted[rows[at]])
             found = found[same]

@@ -17,20 +17,17 @@ from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import EncodedSource, encoding_of, prepared, unchanged
+from tamis.engine.encoded import EncodedSource
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector, with_fdr
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
-from tamis.engine.profiling import naming_all_problems
-from tamis.engine.runs import Run
-from tamis.engine.stopping import Stop
+from tamis.engine.runs import Run, unencoded
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
-from tamis.sources import open_source
+from tamis.sources import open_source, temporary_columns
 from tamis.sources.aside import arranged
-from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
     ColumnSource,
     Progress,
@@ -148,19 +145,17 @@ def select(
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     chosen: Any = as_selector(selector)
-    if fdr is not None or gate is not None:
-        chosen = with_fdr(chosen, fdr, gate)
-    asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
-    common = CommonParameters.of(selector, asked)
+    chosen = chosen if fdr is None and gate is None else with_fdr(chosen, fdr, gate)
+    requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
+    common = CommonParameters.of(selector, requested)
     source = open_source(data)
     target = common.target(chosen, _given_target(source, y))
     target.refuse_constant()
     if groups is not None:
         refuse_groups(chosen)
-    encoding = encoding_of(common.encode, common.missing)
-    ending = Stop.for_selector(common.stop, chosen, target)
-    reason = prepared(chosen, target, encoding)
-    state = None
+    encoding, ending, reason = common.prepare(chosen, target)
+    found, state = None, None
+    roles = (sample_weight, given, common.keep, row_groups)
 
     def so_far() -> Run:
         """Return the run so far; the fingerprint of the data is added at the end."""
@@ -170,17 +165,14 @@ def select(
             chosen, chosen.log_, facts | {"fingerprint": ""}, target, seconds, command
         )
 
-    with (
-        naming_all_problems(data, y, chosen.method, common.encode, common.missing),
-        contextlib.ExitStack() as stack,
-    ):
-        if n_jobs is not None:
-            stack.enter_context(threads(n_jobs))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.nullcontext() if n_jobs is None else threads(n_jobs))
         columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))
         columns_of_data = int(columns.n_columns or 0)
-        found = arranged(columns, sample_weight, given, common.keep, row_groups)
-        columns, chosen.required = found.columns, found.n_required
-        target = target.adjusted(found.weights, found.covariates, found.row_groups)
+        if any(role is not None for role in roles):
+            found = arranged(columns, *roles)
+            columns, chosen.required = found.columns, found.n_required
+            target = target.adjusted(found.weights, found.covariates, found.row_groups)
         if keep_state:
             with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
                 state = new_state(chosen, target, encoding, ending)
@@ -193,24 +185,33 @@ def select(
         if encoding is not None:
             columns = EncodedSource(columns, encoding, target)
         execute = None if cluster is None else stack.enter_context(executor(cluster))
-        taken = take_all(
-            chosen, columns, target, reason, state=state, execute=execute, width=width,
-            stop=ending,
-            progress=progress if watch is None else watched(progress, lambda: watch(so_far)),
-        )  # fmt: skip
+        try:
+            taken = take_all(
+                chosen, columns, target, reason, state=state, execute=execute, width=width,
+                stop=ending,
+                progress=progress if watch is None else watched(progress, lambda: watch(so_far)),
+            )  # fmt: skip
+        except InputError as error:
+            from tamis.engine.profiling import about_all_columns  # slow: it imports every format
+
+            every = about_all_columns(error, data, y, chosen.method, common.encode, common.missing)
+            if every is error:
+                raise
+            raise every from error
         if state is not None and execute is not None:
             state.fetch(columns)
         noted = None if state is None else state.encoded
         encoded: dict[str, Any] = (
             columns.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
             if isinstance(columns, EncodedSource)
-            else unchanged(chosen)
+            else unencoded(*chosen.gaps)
         )
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    facts = vars(info) | encoded | row_roles(source) | found.record(columns_of_data)
-    facts |= adjustments_of(target, sample_weight, row_groups)
+    facts = vars(info) | encoded | row_roles(source)
+    facts |= {} if found is None else found.record(columns_of_data)
+    facts |= adjustments_of(target, sample_weight, row_groups) if target.is_adjusted else {}
     facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state

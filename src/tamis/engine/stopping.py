@@ -117,24 +117,7 @@ class Stop:
         return stop
 
 
-class Unstopped:
-    """Updates a selector with every column."""
-
-    ended: bool = False
-
-    def __init__(self, selector: ColumnSelector) -> None:
-        self._selector = selector
-
-    def update(self, columns: ScoredColumns) -> ScoredColumns:
-        """Update the selector; return the columns that it took."""
-        self._selector.update(columns.scores)
-        return columns
-
-    def pass_over_rest(self) -> None:
-        """Log the columns after the stop: there are none."""
-
-
-class Stopper(Unstopped):
+class Stopper:
     """Updates a selector until a rule stops it, at the same column however blocks are cut.
 
     A block that may contain the stop is tried on the selector. If the log shows that a rule held
@@ -164,13 +147,12 @@ class Stopper(Unstopped):
         target: Target,
         held: Mapping[int, Held] | None = None,
     ) -> None:
-        super().__init__(selector)
-        self._stop, self._target = stop, target
+        self._stop, self._selector, self._target = stop, selector, target
         self._held = dict(held or {})
         self._kept: dict[int, None] = {}
         self._last = -1  # the last feature that was kept when it arrived
         self._replay(Mark())
-
+        #: Whether a rule held, so that the columns that follow are not examined.
         self.ended = bool(selector.log_.stopped)
 
     def update(self, columns: ScoredColumns) -> ScoredColumns:

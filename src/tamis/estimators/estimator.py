@@ -29,8 +29,9 @@ from tamis.core.names import Names
 from tamis.core.params import inherit_docs
 from tamis.core.target import Target, refuse_masked
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
-from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
+from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.groups import grouped
+from tamis.engine.known_selectors import of_paper
 from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
 from tamis.engine.stopping import Stop, Stopper
 from tamis.measures.auto import BY_NAME as MEASURES
@@ -45,7 +46,7 @@ from tamis.sources.arrays.in_memory import (
     without_row_labels,
 )
 from tamis.sources.aside import arranged, covariates_of
-from tamis.sources.base import silent
+from tamis.sources.base import ColumnSource, silent
 
 
 class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,6 +58,23 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> tuple[Any, ...]:
         """Return the objects that hold what was fitted; none before that."""
+        raise NotImplementedError
+
+    @classmethod
+    def paper(cls, **params: Any) -> Self:
+        """Return the method as in its paper: tests, thresholds and ties; `params` come on top.
+
+        What it sets shows in its repr. docs/deviations.md says what still differs, and why.
+
+        >>> import tamis
+        >>> tamis.SAOLA.paper(bound="max")
+        SAOLA(bound='max', measure='paper', ties='neither')
+        """
+        return cls(**{**of_paper(cls._method()), **params})
+
+    @classmethod
+    def _method(cls) -> Any:
+        """Return the class that does the work: a rule or a learner."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
@@ -135,6 +153,10 @@ class ColumnEstimator(SelectingEstimator):
                 f"{cls._rule.__name__}, and make its estimator with tamis.estimators.estimator_of"
             )
 
+    @classmethod
+    def _method(cls) -> Any:
+        return cls._rule
+
     def _to_selector(self) -> ColumnSelector:
         """Return a new selector that runs the rule with these parameters."""
         names = self._rule.parameter_names
@@ -177,14 +199,18 @@ class ColumnEstimator(SelectingEstimator):
         self._positions = source.positions
         labelled = y if is_series(y) else source.target()
         selector, target, reason = self._begin(labelled, **about_rows)
-        found = arranged(source, keep=CommonParameters.of(self).keep)
-        selector.required = found.n_required
-        columns = grouped(found.columns, groups)
+        columns: ColumnSource = source
+        positions = None
+        if (keep := getattr(self, "keep", None)) is not None:
+            found = arranged(source, keep=keep)
+            columns, positions, selector.required = found.columns, found.positions, found.n_required
+        if groups is not None:
+            columns = grouped(columns, groups)
         if self._encoding is not None:
             columns = EncodedSource(columns, self._encoding, target)
         taken = take_all(selector, columns, target, reason, stop=self._stop)
-        if found.positions is not None:
-            selector.renumber(found.positions.astype(np.int64))
+        if positions is not None:
+            selector.renumber(positions.astype(np.int64))
         self._selector, self._stopper = selector, taken.stopper
         return self
 
@@ -197,9 +223,8 @@ class ColumnEstimator(SelectingEstimator):
         target = common.target(selector, y)
         covariates = None if given is None else covariates_of(given)
         target = target.adjusted(sample_weight, covariates, row_groups)
-        self._encoding = encoding_of(common.encode, common.missing)
-        self._stop = Stop.for_selector(common.stop, selector, target)
-        return selector, target, prepared(selector, target, self._encoding)
+        self._encoding, self._stop, reason = common.prepare(selector, target)
+        return selector, target, reason
 
     # --- what can be read ------------------------------------------------------------------
 
@@ -248,7 +273,8 @@ class ColumnEstimator(SelectingEstimator):
             measure = MEASURES.get(measure, getattr(self._rule, "continuous_measure", None))
         by_measure = "error" not in policies and getattr(measure, "takes_gaps", False)
         tags.input_tags.allow_nan = bool(policies & {"category", "delete"}) or by_measure
-        tags.input_tags.categorical = tags.input_tags.string = self.encode is not None
+        takes_words = self.encode is not None or getattr(measure, "kind", "") in ("discrete", "any")
+        tags.input_tags.categorical = tags.input_tags.string = takes_words
         return tags
 
     def why(self, feature: int | str) -> str:

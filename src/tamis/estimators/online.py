@@ -1,4 +1,4 @@
-"""scikit-learn's interface to the online learners: SOFS, MergedSOFS, PET, FOFS, OGD and AROW.
+"""scikit-learn's interface to the online learners: RowSieve, SOFS, PET and the others.
 
 A class here names its learner (`tamis.methods.online`), which has the parameters, their
 documentation and the model. `OnlineClassifier` adds what scikit-learn and river expect: validation
@@ -26,9 +26,11 @@ from tamis.methods.online import row_input
 from tamis.methods.online.arow import ArowLearner
 from tamis.methods.online.fofs import FofsLearner
 from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.merged_row_sieve import MergedRowSieveLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
+from tamis.methods.online.row_sieve import RowSieveLearner
 from tamis.methods.online.scorer import best_class
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
@@ -59,6 +61,10 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         if "learner_class" in vars(cls):
             cls.__init__ = cls.learner_class.__init__  # type: ignore[assignment,method-assign]
             cls.__doc__ = cls.learner_class.__doc__
+
+    @classmethod
+    def _method(cls) -> Any:
+        return cls.learner_class
 
     def _fitted(self) -> tuple[Any, ...]:
         return (self.learner_,) if self._is_fitted else ()
@@ -315,6 +321,14 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         return labels
 
 
+class RowSieve(OnlineClassifier):
+    learner_class = RowSieveLearner
+
+
+class MergedRowSieve(OnlineClassifier):
+    learner_class = MergedRowSieveLearner
+
+
 class SOFS(OnlineClassifier):
     learner_class = SofsLearner
 
@@ -341,5 +355,6 @@ class AROW(OnlineClassifier):
 
 #: Estimators by their learner.
 ESTIMATORS: dict[type[OnlineLearner], type[OnlineClassifier]] = {
-    kind.learner_class: kind for kind in (SOFS, MergedSOFS, PET, FOFS, OGD, AROW)
+    kind.learner_class: kind
+    for kind in (RowSieve, MergedRowSieve, SOFS, MergedSOFS, PET, FOFS, OGD, AROW)
 }

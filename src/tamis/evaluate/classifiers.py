@@ -1,13 +1,15 @@
-"""The classifiers that evaluate a selection, by name: scikit-learn's, with these settings.
+"""The classifiers that evaluate a selection, by name; all but knn are scikit-learn's.
 
 ========  ============================================================================
-knn1      the nearest neighbour
-knn       three nearest neighbours (k of the SFS-FI paper)
+knn1      the nearest neighbour (`NearestRows`)
+knn       three nearest neighbours (k of the SFS-FI paper): exact distances, ties
+          go to the first row, so results are the same on every machine
 svm       linear support vectors, ``LinearSVC(C=1)``
 rbf       support vectors with a Gaussian kernel, ``SVC(C=1, gamma="scale")``
 tree      entropy, two rows or more in a leaf, not pruned: replaces J48 (C4.5), whose
           pessimistic pruning scikit-learn does not have, so these trees are larger
-nb        naive Bayes: Bernoulli where every kept value is 0 or 1, Gaussian elsewhere
+nb        naive Bayes: Bernoulli where every kept value is 0 or 1; categorical where all are
+          whole numbers of few levels in a column; Gaussian elsewhere
 lr        logistic regression, ``LogisticRegression(C=1)``
 ========  ============================================================================
 
@@ -27,23 +29,29 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis._registry import CLASSIFIERS
+from tamis.core.blocks import most_levels
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.sentences import suggestion
+from tamis.evaluate.nearest_rows import NearestRows
 
 #: Largest table (in numbers) that is made dense for a classifier that needs it.
 MOST_DENSE = 200_000_000
 
 _SCALED: dict[str, Callable[[int], BaseEstimator]] = {
-    "knn1": lambda random_state: KNeighborsClassifier(1),
-    "knn": lambda random_state: KNeighborsClassifier(3),
+    "knn1": lambda random_state: NearestRows(1),
+    "knn": lambda random_state: NearestRows(3),
     "svm": lambda random_state: LinearSVC(C=1.0, random_state=random_state, max_iter=5000),
     "rbf": lambda random_state: SVC(C=1.0, gamma="scale"),
     "lr": lambda random_state: LogisticRegression(C=1.0, max_iter=1000),
@@ -85,15 +93,40 @@ def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseE
         return _PLAIN[name](random_state % 2**31), ready
     if np.all((values == 0) | (values == 1)):
         return BernoulliNB(), ready
-    return GaussianNB(), _as_dense
+    return _categorical(train) or GaussianNB(), _as_dense
 
 
 def settings_of(name: str) -> str:
     """Return the settings of a classifier as text; they are part of the identity of a result."""
     if name == "nb":
-        return "BernoulliNB() or GaussianNB()"
+        return "BernoulliNB(), CategoricalNB() or GaussianNB()"
     made = (_SCALED | _PLAIN)[name](0)
     return " ".join(repr(made).split())
+
+
+def _categorical(train: Any) -> BaseEstimator | None:
+    """Return categorical naive Bayes if the values of these rows are categories, else None.
+
+    They are if all are whole numbers, and a column has at most as many levels as ``measure="auto"``
+    takes for categories, on average. A level that only test rows have is one of its own.
+    """
+    values = train.data if sp.issparse(train) else train
+    if not np.array_equal(values, np.floor(values)) or np.prod(train.shape) > MOST_DENSE:
+        return None
+    X = _as_dense(train)
+    n_levels = np.array([len(np.unique(column)) for column in X.T])
+    if n_levels.mean() > most_levels(len(X)):
+        return None
+    return make_pipeline(
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        FunctionTransformer(_from_zero),
+        CategoricalNB(min_categories=n_levels + 1),
+    )
+
+
+def _from_zero(codes: Any) -> Any:
+    """Return codes from -1, which is unknown, as codes from 0."""
+    return codes + 1
 
 
 def _as_dense(X: Any) -> Any:

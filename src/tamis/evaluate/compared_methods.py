@@ -166,8 +166,8 @@ def encoded(method: ComparedMethod, X: Any, y: Any) -> Any:
 def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
     """Replace "auto" by the measure that it picks for these columns."""
     rule = rule_of(type(selector))
-    asked = getattr(selector, "measure", None)
-    if asked not in ("auto", "paper") or not issubclass(rule, MeasuringRule):
+    requested = getattr(selector, "measure", None)
+    if requested not in ("auto", "paper") or not issubclass(rule, MeasuringRule):
         return
     if selector.encode is not None:
         raise ParameterError(
@@ -177,13 +177,12 @@ def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> Non
     alpha = getattr(selector, "alpha", None)
     level = dict(method.level) | ({} if alpha is None else {"alpha": alpha})
     source, target = MemorySource(X), Target.of(y, "classification")
+    names = [name for name in rule.parameter_names if name in selector.get_params(deep=False)]
+    between = rule(**{name: getattr(selector, name) for name in names}).auto_measures()
     measure, _ = choose(
         source.columns(), target, source.n_columns,
-        at_level(rule.discrete_measure, level),
-        at_level(rule.continuous_measure, level),
+        at_level(between[0], level), at_level(between[1], level),
     )  # fmt: skip
-    if asked == "paper":
-        measure = measure.with_paper_statistic()
     selector.set_params(measure=measure, **({} if alpha is None else {"alpha": None}))
 
 

@@ -33,9 +33,8 @@ from tamis.engine.runs import Run
 from tamis.engine.selecting import select
 from tamis.evaluate.stability import Stability
 from tamis.evaluate.stability import stability as stability_of
-from tamis.sources import open_source
+from tamis.sources import open_source, temporary_columns
 from tamis.sources.aside import arranged
-from tamis.sources.axis import temporary_columns
 from tamis.sources.base import ColumnSource, ColumnWrapper, Progress, short_hash, silent
 
 Ints = npt.NDArray[np.int64]
@@ -165,8 +164,8 @@ def stability(
     """
     check("stability", "pairs", pairs, Number(1, integer=True))
     check("stability", "random_state", random_state, Number(0, integer=True))
-    asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
-    common = CommonParameters.of(selector, asked)
+    requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
+    common = CommonParameters.of(selector, requested)
     chosen = as_selector(selector)
     rule = chosen.rule.clone()
     if "shadows" in rule.get_params():

@@ -51,9 +51,8 @@ from tamis.engine.known_selectors import as_selector
 from tamis.engine.selecting import select
 from tamis.evaluate.halves import SomeRows
 from tamis.evaluate.protocol import Fold, fold_seed, make_folds, parse_cv
-from tamis.sources import open_source
+from tamis.sources import open_source, temporary_columns
 from tamis.sources.aside import arranged, original_positions
-from tamis.sources.axis import temporary_columns
 from tamis.sources.base import ColumnSource, Progress, silent
 
 Ints = npt.NDArray[np.int64]
@@ -127,8 +126,8 @@ def judge(
     if labels is None:
         raise InputError("the data has no target; give one with y=")
     # Whether the target holds classes is decided once, from all rows.
-    asked = CommonParameters(task=how.pop("task", "auto"))
-    target = CommonParameters.of(selector, asked).target(as_selector(selector), labels)
+    requested = CommonParameters(task=how.pop("task", "auto"))
+    target = CommonParameters.of(selector, requested).target(as_selector(selector), labels)
     target.refuse_constant()
     with temporary_columns(source, progress) as columns:
         if isinstance(row_groups, str):

@@ -12,10 +12,11 @@ them, and the compiler still refreshes. Set ``TAMIS_NUMBA_REFRESH=1`` to load as
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import numba
@@ -110,6 +111,24 @@ class _FirstCompilation(event.Listener):
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""
+
+
+#: Whether this process has reported that it compiles.
+_reported = False
+
+
+def _report_once() -> None:
+    global _reported
+    if not _reported:
+        _reported = True
+        logging.getLogger("tamis").warning(
+            "compiling kernels, which takes a few seconds, once per machine and kind of data"
+        )
+
+
+def announced() -> AbstractContextManager[None]:
+    """Log, once per process, that kernels are compiled, if that happens inside the block."""
+    return on_first_compilation(_report_once)
 
 
 @contextmanager

@@ -35,14 +35,13 @@ def least_of_cells(
     logs = np.zeros(n + 1)
     for k in range(2, n + 1):
         logs[k] = logs[k - 1] + np.log(k)
+    from_rows, from_values = (own_rows, own_values) if dense else (rows, values)
     for i in range(len(picks)):
         j = picks[i]
         if dense:
             first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-            from_rows, from_values = own_rows, own_values
         else:
             first, last = indptr[j], indptr[j + 1]
-            from_rows, from_values = rows, values
         length, width, background, base, _, _, _, _ = shape_column(
             from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
             listed, binned, scored, counts,

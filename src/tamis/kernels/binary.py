@@ -15,13 +15,28 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, SIZE, UPDATES, admit, fell
+from tamis.kernels.heap import (
+    MISTAKES,
+    NONZEROS,
+    ROWS,
+    SIZE,
+    UPDATES,
+    admit,
+    fell,
+    remove,
+    weakest,
+)
+from tamis.kernels.sorting import argsort
 
 #: The shared factor of the weights stays above this power of two, so that rescaling is exact.
 LOWEST_SCALE = 2.0**-200
 #: Positions in `scale`: the factor of all weights, and the sum of their squares (without the
 #: factor) in two parts, the second being the rounding error of the first.
 FACTOR, SQUARES, DROPPED = range(3)
+
+#: Positions in `scale` of a model that remembers: the largest strength of a kept feature so far,
+#: the sum of squares of all values of rows with loss, and the number of those rows.
+STRONGEST, TOTAL, FILLED = range(3)
 
 _NOBODY = np.float32(0)
 
@@ -226,6 +241,133 @@ def learn_second_order(
             weight[slot] = step * x * variance[outside[n] - first]
             feature[slot], marks[j] = j, -slot
             lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
+
+
+@inline
+def strength(mean, precision):
+    """Return mu^2 / Sigma, from the stored (rounded) numbers."""
+    return float(mean) * float(mean) * (1.0 + float(precision))
+
+
+@inline
+def lowest_entry(floor, order, bound, counts):
+    """Return a lower bound of what a newcomer's strength, divided by h, must exceed to enter."""
+    return max(floor, bound[order[0]]) if counts[SIZE] == len(order) else floor
+
+
+@jit
+def learn_by_strength(
+    indptr, indices, values, codes, gamma, advantage, floor,
+    marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
+):  # fmt: skip
+    """Train as in `learn_second_order`; keep the largest mu^2 / Sigma, and remember the others.
+
+    `marks[2 * j]` and the next are the accumulated precision and the mean of feature j if it is not
+    kept; if it is, the first is -slot, and `held[slot]` and `weight[slot]` are in use. gamma counts
+    in mean squared lengths of the rows with loss so far.
+    """
+    slots = np.empty(longest(indptr) + 1, dtype=np.int64)
+    inside, outside = np.empty_like(slots), np.empty_like(slots)
+    variance, strengths, share = np.empty(len(slots)), np.empty(len(slots)), 1.0 / advantage
+    for r in range(len(codes)):
+        first, last, y = indptr[r], indptr[r + 1], 2.0 * codes[r] - 1.0
+        score = 0.0
+        for t in range(first, last):
+            slot = int(max(-marks[2 * indices[t]], _NOBODY))
+            slots[t - first] = slot
+            score += float(weight[slot]) * values[t]
+        loss = _loss(score, y, last - first, counts)
+        if loss <= 0.0:
+            continue
+        spread, squares, n_in = 0.0, 0.0, 0
+        for t in range(first, last):
+            mark, slot = marks[2 * indices[t]], slots[t - first]
+            sigma = 1.0 / (1.0 + float(max(held[slot], mark)))
+            square = values[t] * values[t]
+            squares += square
+            spread += square * sigma
+            variance[t - first] = sigma
+            inside[n_in] = t
+            outside[t - first - n_in] = t
+            n_in += 1 if slot > 0 else 0
+        if squares == 0.0:
+            continue
+        scale[TOTAL] += squares
+        scale[FILLED] += 1.0
+        unit, top = gamma * (scale[TOTAL] / scale[FILLED]), scale[STRONGEST]
+        step, per_unit = y * loss / (spread + unit), 1.0 / unit
+        for n in range(n_in):
+            slot, x = slots[inside[n] - first], values[inside[n]]
+            weight[slot] += step * x * variance[inside[n] - first]
+            held[slot] += x * x * per_unit
+            z = strength(weight[slot], held[slot])
+            key[slot] = z
+            top = max(top, z)
+            if z < bound[slot]:
+                fell(order, where, bound, key, serial, counts, slot)
+        scale[STRONGEST] = top
+        least, n_new = lowest_entry(floor * top, order, bound, counts), 0
+        for n in range(last - first - n_in):
+            j, x = indices[outside[n]], values[outside[n]]
+            marks[2 * j + 1] += step * x * variance[outside[n] - first]
+            marks[2 * j] += x * x * per_unit
+            z = strength(marks[2 * j + 1], marks[2 * j])
+            if z * share > least and x != 0.0:  # a stored 0 is not in the row
+                strengths[n_new], outside[n_new] = -z, outside[n]
+                n_new += 1
+        if n_new > 0:
+            _take_in(
+                share, floor, indices, outside, strengths[:n_new], marks, held, weight,
+                feature, order, where, bound, key, serial, counts, scale,
+            )  # fmt: skip
+        if floor > 0.0:
+            _let_go(
+                floor, marks, held, weight, feature, order, where, bound, key, serial, counts,
+                scale,
+            )  # fmt: skip
+
+
+@inline
+def _remember(slot, marks, held, weight, feature):
+    """Write the numbers of a kept feature back to `marks`."""
+    marks[2 * feature[slot]], marks[2 * feature[slot] + 1] = held[slot], weight[slot]
+
+
+@jit
+def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
+             feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+    """Let newcomers in, the strongest first, while a share of their strength beats the weakest."""
+    for n in argsort(strengths):
+        j, z = indices[outside[n]], -strengths[n]
+        if not z * share > floor * scale[STRONGEST]:
+            break
+        if counts[SIZE] == len(order):
+            slot = weakest(order, where, bound, key, serial, counts, z * share)
+            if not z * share > bound[slot]:
+                break
+            _remember(slot, marks, held, weight, feature)
+        slot = admit(order, where, bound, key, serial, counts, z)
+        feature[slot], key[slot] = j, z
+        held[slot], weight[slot] = marks[2 * j], marks[2 * j + 1]
+        marks[2 * j] = -slot
+        scale[STRONGEST] = max(scale[STRONGEST], z)
+
+
+@jit
+def _let_go(floor, marks, held, weight, feature, order, where, bound, key, serial, counts,
+            scale):  # fmt: skip
+    """Drop kept features that are weaker than the floor."""
+    least = floor * scale[STRONGEST]
+    while counts[SIZE] > 0:
+        slot = weakest(order, where, bound, key, serial, counts, least)
+        if bound[slot] >= least:
+            break
+        _remember(slot, marks, held, weight, feature)
+        slot, last = remove(order, where, bound, key, serial, feature, counts)
+        if slot != last:
+            held[slot], weight[slot] = held[last], weight[last]
+            marks[2 * feature[slot]] = -slot
+        held[last], weight[last] = 0.0, 0.0
 
 
 @jit

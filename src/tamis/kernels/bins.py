@@ -77,7 +77,8 @@ def kmeans(items, classes, zeros, count, bins, centres, out):
                 left += 1
         moved |= left != k
         k = left
-        centres[:k] = out[:k]
+        for i in range(k):
+            centres[i] = out[i]
         if not moved:
             break
     found = 0

@@ -28,7 +28,8 @@ def sort_column(
     """
     count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
     zeros = 0 if zero_is_gap else n - count
-    lump[:] = class_counts
+    for c in range(len(lump)):
+        lump[c] = class_counts[c]
     there = 0
     for t in range(count):
         lump[y[rows[t]]] -= 1

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.correlation import DENSE_NUMBER
 from tamis.kernels.exact_counts import STEPS
 from tamis.kernels.levels import gather_nonzeros, whole_top
 from tamis.kernels.sorting import argsort
@@ -264,6 +265,52 @@ def _by_levels(logs, n, class_counts, cells, sizes, background, log_bound, steps
     return min(1.0, n_tests * p), min(1.0, n_tests * least)
 
 
+@inline
+def _are_few(values, first, last, class_counts, n):
+    """Return whether `_by_cuts` would only separate zeros from few others, none a stored zero."""
+    off, rarest, zeros = last - first, n, 0
+    for c in range(len(class_counts)):
+        rarest = min(rarest, class_counts[c])
+    for t in range(first, last):
+        zeros += values[t] == 0.0
+    return zeros == 0 and 2 * off < n and (off < 10 or off * rarest < 5 * n)
+
+
+@inline
+def _by_sign(
+    rows, values, first, last, y, class_counts, logs, log_bound, steps, tails, leasts, above,
+    below,
+):  # fmt: skip
+    """Compute `_by_cuts` for columns with few nonzeros: no value need be sorted.
+
+    `above` and `below` are scratch.
+    """
+    n, n_classes, off, positive = len(y), len(class_counts), last - first, 0
+    for c in range(n_classes):
+        above[c], below[c] = 0, 0
+    for t in range(first, last):
+        if values[t] > 0.0:
+            above[y[rows[t]]] += 1
+            positive += 1
+        else:
+            below[y[rows[t]]] += 1
+    n_cuts, p, least = 0, 1.0, 1.0
+    if positive > 0:
+        p, least, _ = two_levels(
+            logs, n, class_counts, above, positive, log_bound, steps, tails, leasts
+        )
+        n_cuts += 1
+    if positive < off:
+        for c in range(n_classes):
+            above[c] = class_counts[c] - below[c]
+        found, possible, _ = two_levels(
+            logs, n, class_counts, above, n - (off - positive), log_bound, steps, tails, leasts
+        )
+        p, least = min(p, found), min(least, possible)
+        n_cuts += 1
+    return min(1.0, n_cuts * p), min(1.0, n_cuts * least)
+
+
 @jit
 def many_levels(
     rows, values, first, last, y, class_counts, numbers, unordered, logs, log_bound, steps, tails,
@@ -345,58 +392,63 @@ def test_columns(
     """Test columns lo..hi-1 of a block against classes.
 
     `ones`, if it is not empty, are known counts of the entries in class 1 of columns of equal
-    entries, -1 where they are not known; then the least p-values are not wanted.
+    entries, -1 where they are not known. Dense columns marked `DENSE_NUMBER` are passed over.
 
     `numbers` says that columns are numbers: those that are not mostly zero are left for another
     test (`NUMBERS`). Where the caller has to compute the p-value it is -1.
     """
     n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
-    own = np.zeros(n_classes, np.int64)
+    # Assigned outside of the loop: inside, Numba would update reference counts for each column,
+    # which costs more than most of its tests.
+    here, there = (own_rows, own_values) if dense else (rows, values)
+    own, below = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
     # Nearly all columns of big sparse data hold a few equal entries (-1: not yet computed).
-    known = np.full((FEW_ONES, FEW_ONES), -1.0)
-    known_least = np.empty(FEW_ONES)
+    known, known_least = np.full((FEW_ONES, FEW_ONES), -1.0), np.full(FEW_ONES, -1.0)
     last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
         if dense:
-            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-            here, there = own_rows, own_values
+            column = flat[j * n : (j + 1) * n]
+            passed_over = len(ones) > 0 and ones[j] == DENSE_NUMBER
+            first, last = 0, 0 if passed_over else gather_nonzeros(column, own_rows, own_values)
         else:
             first, last = last, indptr[j + 1]
-            here, there = rows, values
         count = last - first
         p[j], least[j], test[j], n_levels[j] = 1.0, 1.0, FISHER, 1
-        if count == 0:
-            continue
-        if len(ones) and ones[j] >= 0:
-            own[0], own[1] = count - ones[j], ones[j]
-            same = True
-        else:
-            same = _count_ones(here, there, first, last, y, own)
-        if same:
-            if count == n:
-                continue
-            n_levels[j] = 2
-            few = n_classes == 2 and count < FEW_ONES
-            if few and known[count, own[1]] >= 0.0:
-                p[j], least[j] = known[count, own[1]], known_least[count]
-                continue
-            if few and len(ones):
-                p[j] = fisher(logs, n, class_counts[1], count, own[1], log_bound)
-                known_least[count] = 0.0
+        if count > 0:
+            if len(ones) and ones[j] >= 0:
+                own[0], own[1] = count - ones[j], ones[j]
+                same = True
             else:
+                same = _count_ones(here, there, first, last, y, own)
+            if same and count == n:
+                pass
+            elif same and n_classes == 2 and count < FEW_ONES:
+                n_levels[j] = 2
+                if known[count, own[1]] < 0.0:
+                    known[count, own[1]] = fisher(
+                        logs, n, class_counts[1], count, own[1], log_bound
+                    )
+                    known_least[count] = least_fisher(logs, n, class_counts[1], count)
+                p[j], least[j] = known[count, own[1]], known_least[count]
+            elif same:
+                n_levels[j] = 2
                 p[j], least[j], test[j] = two_levels(
                     logs, n, class_counts, own, count, log_bound, steps, tails, leasts
                 )
-            if few:
-                known[count, own[1]], known_least[count] = p[j], least[j]
-        elif numbers and 2 * count >= n and _is_dense_number(there, first, last, n):
-            p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
-        else:
-            p[j], least[j], test[j], n_levels[j] = many_levels(
-                here, there, first, last, y, class_counts, numbers, unordered[j], logs, log_bound,
-                steps, tails, leasts,
-            )  # fmt: skip
+            elif numbers and 2 * count >= n and _is_dense_number(there, first, last, n):
+                p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
+            elif numbers and _are_few(there, first, last, class_counts, n):
+                test[j], n_levels[j] = CUTS, 3  # or more
+                p[j], least[j] = _by_sign(
+                    here, there, first, last, y, class_counts, logs, log_bound, steps, tails,
+                    leasts, own, below,
+                )  # fmt: skip
+            else:
+                p[j], least[j], test[j], n_levels[j] = many_levels(
+                    here, there, first, last, y, class_counts, numbers, unordered[j], logs,
+                    log_bound, steps, tails, leasts,
+                )  # fmt: skip
 
 
 @jit

@@ -75,7 +75,8 @@ def relevance_gapped(
     cells, sums = np.empty(most * k, np.int64), np.empty(k, np.int64)
     for j in range(lo, hi):
         cells[: levels[j] * k] = 0
-        cells[:k] = class_counts
+        for c in range(k):
+            cells[c] = class_counts[c]
         for t in range(indptr[j], indptr[j + 1]):
             cells[codes[t] * k + y[rows[t]]] += 1
             cells[y[rows[t]]] -= 1
@@ -105,7 +106,8 @@ def pairs_gapped(
             margin[codes[t]] += 1
         for s in range(len(kept_levels)):
             cells[: kept_levels[s] * width] = 0
-            cells[:width] = margin[:width]
+            for code in range(width):
+                cells[code] = margin[code]
             for t in range(kept_pointers[s], kept_pointers[s + 1]):
                 code = spread[kept_rows[t]]
                 cells[code] -= 1

@@ -72,6 +72,17 @@ def fell(order, where, bound, key, serial, counts, slot):
 
 
 @inline
+def weakest(order, where, bound, key, serial, counts, value):
+    """Return the slot that is dropped first, its bound current unless that is at least `value`."""
+    slot = order[0]
+    while bound[slot] < value and bound[slot] < key[slot]:
+        bound[slot] = key[slot]
+        counts[STEPS] += 1 + sink(order, where, bound, serial, counts[SIZE], 0)
+        slot = order[0]
+    return slot
+
+
+@inline
 def admit(order, where, bound, key, serial, counts, value):
     """Return the slot for a newcomer with key `value`, or 0 if it is not above the weakest.
 
@@ -84,11 +95,7 @@ def admit(order, where, bound, key, serial, counts, value):
         slot = size + 1
         order[size] = slot
     else:
-        slot = order[0]
-        while bound[slot] < value and bound[slot] < key[slot]:
-            bound[slot] = key[slot]
-            counts[STEPS] += 1 + sink(order, where, bound, serial, size, 0)
-            slot = order[0]
+        slot = weakest(order, where, bound, key, serial, counts, value)
         if value <= bound[slot]:
             return 0
     bound[slot] = value
@@ -99,3 +106,22 @@ def admit(order, where, bound, key, serial, counts, value):
     else:
         counts[STEPS] += 1 + sink(order, where, bound, serial, size, 0)
     return slot
+
+
+@inline
+def remove(order, where, bound, key, serial, feature, counts):
+    """Take the root out of the heap; return its slot, and the last slot, which moves there.
+
+    So the slots in use stay 1 to the number of kept features. The caller moves the weights.
+    """
+    slot, last = order[0], counts[SIZE]
+    counts[SIZE] -= 1
+    order[0] = order[counts[SIZE]]
+    where[order[0]] = 0
+    counts[STEPS] += 1 + sink(order, where, bound, serial, counts[SIZE], 0)
+    if slot != last:
+        bound[slot], key[slot], serial[slot] = bound[last], key[last], serial[last]
+        feature[slot], where[slot] = feature[last], where[last]
+        order[where[slot]] = slot
+    feature[last] = -1
+    return slot, last

@@ -315,7 +315,8 @@ def _slots_of_many_levels(
     for s in range(len(slot_cells) - 1):
         if not alive[s]:
             continue
-        left[:] = level_counts[1:]
+        for a in range(width):
+            left[a] = level_counts[a + 1]
         both_background = n
         joint = 0
         for cell in range(slot_cells[s], slot_cells[s + 1]):

@@ -192,7 +192,7 @@ def _many_levels(
 @jit
 def meet_correlations(
     indptr, rows, values, means, squares, asks, lo, hi,
-    heads, nodes, numbers, slot_means, slot_squares, alive, slot_shares,
+    heads, nodes, numbers, tiles, slot_means, slot_squares, lanes, alive, slot_shares,
     basis, resolution, cutoff, mean_of_counted, n, gains, terms, pairs, shares,
 ):  # fmt: skip
     """Compute `meet_counts` for prepared columns and correlations.
@@ -208,7 +208,8 @@ def meet_correlations(
         pairs[:] = 0.0
         pair_correlation(
             indptr, rows, values, means, squares, i, i + 1,
-            heads, nodes, numbers, slot_means, slot_squares, alive, n, i, pairs.reshape(1, -1),
+            heads, nodes, numbers, tiles, slot_means, slot_squares, lanes, alive, n, i,
+            pairs.reshape(1, -1),
         )  # fmt: skip
         total, counted = 0.0, 0
         for s in range(n_slots):

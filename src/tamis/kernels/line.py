@@ -57,7 +57,8 @@ def find_levels(rows, values, count, codes, totals, level, lowest, size_before, 
     size_before[0] = 0
     class_before[0, :] = 0
     while t < count or zero_waits:
-        class_before[found + 1, :] = class_before[found, :]
+        for c in range(class_before.shape[1]):
+            class_before[found + 1, c] = class_before[found, c]
         if zero_waits and (t == count or values[order[t]] > 0.0):
             zero_waits = False
             level[found] = 0.0

@@ -94,7 +94,9 @@ def mdlp_items(items, classes, lump, count, table, unit, left, right, pending, o
         pending[waiting, 0], pending[waiting, 1] = lo, at
         pending[waiting + 1, 0], pending[waiting + 1, 1] = at, hi
         waiting += 2
-    out[:found] = sort(out[:found])
+    ordered = sort(out[:found])
+    for i in range(found):
+        out[i] = ordered[i]
     return found
 
 
@@ -129,6 +131,7 @@ def mdlp_columns(
         )  # fmt: skip
         if filled + found > len(out):
             out = np.concatenate((out[:filled], np.empty(len(out) + found)))
-        out[filled : filled + found] = cuts[:found]
+        for i in range(found):
+            out[filled + i] = cuts[i]
         filled, numbers[j] = filled + found, found
     return out[:filled]

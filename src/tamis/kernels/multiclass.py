@@ -13,13 +13,29 @@ from tamis.kernels._jit import inline, jit
 from tamis.kernels.binary import (
     DROPPED,
     FACTOR,
+    FILLED,
     SQUARES,
+    STRONGEST,
+    TOTAL,
     longest,
+    lowest_entry,
     plus,
     projection,
     shrink,
+    strength,
 )
-from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, UPDATES, admit, fell
+from tamis.kernels.heap import (
+    MISTAKES,
+    NONZEROS,
+    ROWS,
+    SIZE,
+    UPDATES,
+    admit,
+    fell,
+    remove,
+    weakest,
+)
+from tamis.kernels.sorting import argsort
 
 
 @inline
@@ -163,6 +179,38 @@ def learn_first_order(
 
 
 @inline
+def square_sum(first, last, values):
+    """Return the squared length of a row."""
+    total = 0.0
+    for t in range(first, last):
+        total += values[t] * values[t]
+    return total
+
+
+@inline
+def total_strength(means, precisions):
+    """Return the sum of mu^2 / Sigma over the k weights of a feature."""
+    total = 0.0
+    for i in range(len(means)):
+        total += strength(means[i], precisions[i])
+    return total
+
+
+@inline
+def _spread(first, last, indices, values, moved, active, sign, marks, held):
+    """Return the variance of a row's score under the contrast."""
+    spread = 0.0
+    for t in range(first, last):
+        j = indices[t]
+        slot = int(max(-marks[j, 0], np.float32(0)))
+        for c in range(moved):
+            precision = held[slot, active[c]] if slot > 0 else marks[j, active[c]]
+            x = sign[c] * values[t]
+            spread += x * x * (1.0 / (1.0 + float(precision)))
+    return spread
+
+
+@inline
 def doubt(table, row):
     """Return the sum of the k variances of a feature, which starts at k and decreases."""
     total = 0.0
@@ -190,13 +238,7 @@ def learn_second_order(
             continue
         counts[UPDATES] += 1
         counts[NONZEROS] += last - first
-        spread = 0.0
-        for t in range(first, last):
-            slot = int(max(-marks[indices[t], 0], np.float32(0)))
-            for c in range(moved):
-                precision = held[slot, active[c]] if slot > 0 else marks[indices[t], active[c]]
-                x = sign[c] * values[t]
-                spread += x * x * (1.0 / (1.0 + float(precision)))
+        spread = _spread(first, last, indices, values, moved, active, sign, marks, held)
         step = (1.0 - margin) / (spread + gamma)
         for n in range(n_in):
             slot = slots[n]
@@ -222,6 +264,122 @@ def learn_second_order(
             for c in range(moved):
                 weight[slot, active[c]] = fresh[c]
             feature[slot], marks[j, 0], key[slot] = j, -slot, rank
+
+
+@inline
+def _step(step, per_unit, value, moved, active, sign, means, precisions):
+    """Update the k weights of a feature and their precisions."""
+    for c in range(moved):
+        i, x = active[c], sign[c] * value
+        means[i] += step * x * (1.0 / (1.0 + float(precisions[i])))
+        precisions[i] += x * x * per_unit
+
+
+@jit
+def learn_by_strength(
+    indptr, indices, values, codes, gamma, advantage, floor, uniform,
+    marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
+):  # fmt: skip
+    """Train as for two classes; a feature's strength is the sum of those of its k weights.
+
+    A row of `marks` has k precisions, then k means.
+    """
+    k, share = weight.shape[1], 1.0 / advantage
+    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    inside = np.empty(longest(indptr) + 1, dtype=np.int64)
+    outside, slots, strengths = np.empty_like(inside), np.empty_like(inside), np.empty(len(inside))
+    for r in range(len(codes)):
+        first, last = indptr[r], indptr[r + 1]
+        n_in = score(first, last, indices, values, marks, weight, inside, slots, outside, scores)
+        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
+        if 1.0 - margin <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += last - first
+        squares = square_sum(first, last, values)
+        if squares == 0.0:
+            continue
+        scale[TOTAL] += squares
+        scale[FILLED] += 1.0
+        unit = gamma * (scale[TOTAL] / scale[FILLED])
+        spread = _spread(first, last, indices, values, moved, active, sign, marks, held)
+        step, per_unit, top = (1.0 - margin) / (spread + unit), 1.0 / unit, scale[STRONGEST]
+        for n in range(n_in):
+            slot = slots[n]
+            _step(step, per_unit, values[inside[n]], moved, active, sign, weight[slot], held[slot])
+            key[slot] = total_strength(weight[slot], held[slot])
+            top = max(top, key[slot])
+            if key[slot] < bound[slot]:
+                fell(order, where, bound, key, serial, counts, slot)
+        scale[STRONGEST] = top
+        least, n_new = lowest_entry(floor * top, order, bound, counts), 0
+        for n in range(last - first - n_in):
+            j = indices[outside[n]]
+            _step(
+                step, per_unit, values[outside[n]], moved, active, sign, marks[j, k:], marks[j, :k]
+            )
+            z = total_strength(marks[j, k:], marks[j, :k])
+            if z * share > least and values[outside[n]] != 0.0:  # a stored 0 is not in the row
+                strengths[n_new], outside[n_new] = -z, outside[n]
+                n_new += 1
+        if n_new > 0:
+            _take_in(
+                share, floor, indices, outside, strengths[:n_new], marks, held, weight,
+                feature, order, where, bound, key, serial, counts, scale,
+            )  # fmt: skip
+        if floor > 0.0:
+            _let_go(
+                floor, marks, held, weight, feature, order, where, bound, key, serial, counts,
+                scale,
+            )  # fmt: skip
+
+
+@inline
+def _remember(slot, marks, held, weight, feature):
+    """Write the numbers of a kept feature to its row of `marks`."""
+    j, k = feature[slot], weight.shape[1]
+    for i in range(k):
+        marks[j, i], marks[j, k + i] = held[slot, i], weight[slot, i]
+
+
+@jit
+def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
+             feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+    """Let newcomers in, the strongest first, while a share of their strength beats the weakest."""
+    k = weight.shape[1]
+    for n in argsort(strengths):
+        j, z = indices[outside[n]], -strengths[n]
+        if not z * share > floor * scale[STRONGEST]:
+            break
+        if counts[SIZE] == len(order):
+            slot = weakest(order, where, bound, key, serial, counts, z * share)
+            if not z * share > bound[slot]:
+                break
+            _remember(slot, marks, held, weight, feature)
+        slot = admit(order, where, bound, key, serial, counts, z)
+        feature[slot], key[slot] = j, z
+        for i in range(k):
+            held[slot, i], weight[slot, i] = marks[j, i], marks[j, k + i]
+        marks[j, 0] = -slot
+        scale[STRONGEST] = max(scale[STRONGEST], z)
+
+
+@jit
+def _let_go(floor, marks, held, weight, feature, order, where, bound, key, serial, counts,
+            scale):  # fmt: skip
+    """Drop kept features that are weaker than the floor."""
+    least = floor * scale[STRONGEST]
+    while counts[SIZE] > 0:
+        slot = weakest(order, where, bound, key, serial, counts, least)
+        if bound[slot] >= least:
+            break
+        _remember(slot, marks, held, weight, feature)
+        slot, last = remove(order, where, bound, key, serial, feature, counts)
+        for i in range(weight.shape[1]):
+            held[slot, i], weight[slot, i] = held[last, i], weight[last, i]
+            held[last, i], weight[last, i] = 0.0, 0.0
+        if slot != last:
+            marks[feature[slot], 0] = -slot
 
 
 @jit

@@ -30,7 +30,8 @@ def information_with_one(
         width = level_pointers[j + 1] - level_pointers[j] - 1
         for t in range(first, last):
             counts[(codes[t] - 1) * own + spread[rows[t]]] += 1
-        left[:] = own_counts
+        for b in range(own):
+            left[b] = own_counts[b]
         joint = 0
         if width * own <= 2 * (last - first):
             for a in range(width):

@@ -211,7 +211,8 @@ def _scores(x, table):
             for k in range(first, i):
                 out[order[k]] = table[first + i - 1]
             first = i
-    x[:] = out
+    for i in range(n):
+        x[i] = out[i]
 
 
 @jit

@@ -9,28 +9,36 @@ from tamis.kernels._jit import jit
 #: Numbers that are tested together, before the faulty one is located.
 STRETCH = 1024
 
+#: The largest finite number.
+LARGEST = float(np.finfo(np.float64).max)
+
 
 @jit
-def scan(values):
-    """Return the index of the first number that is not finite and of the first not whole, or -1."""
-    not_whole = -1
+def scan(values, most=LARGEST):
+    """Return three indices: the first number not finite, not whole, and beyond `most`; -1 if none.
+
+    The scan ends at the first number that is not finite.
+    """
+    not_whole, beyond = -1, -1
     for lo in range(0, len(values), STRETCH):
         hi = min(lo + STRETCH, len(values))
         # Without an exit from the loop the processor tests several numbers at once.
-        odd = False
+        inside, whole = True, True
         if not_whole < 0:
             for t in range(lo, hi):
-                odd |= values[t] != np.floor(values[t])
+                whole &= values[t] == np.floor(values[t])
         for t in range(lo, hi):
-            odd |= values[t] - values[t] != 0.0  # NaN and infinity, nothing else
-        if not odd:
+            inside &= abs(values[t]) <= most  # NaN is not
+        if inside and whole:
             continue
         for t in range(lo, hi):
-            if values[t] - values[t] != 0.0:
-                return t, not_whole
+            if values[t] - values[t] != 0.0:  # NaN and infinity, nothing else
+                return t, not_whole, beyond
             if not_whole < 0 and values[t] != np.floor(values[t]):
                 not_whole = t
-    return -1, not_whole
+            if beyond < 0 and abs(values[t]) > most:
+                beyond = t
+    return -1, not_whole, beyond
 
 
 @jit

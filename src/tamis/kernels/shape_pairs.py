@@ -65,17 +65,16 @@ def pair_shapes(
                 dependence[i, s], ahead[i, s], behind[i, s] = _evaluate_flags(
                     counts, slot_cells[s] + 1 - slot_backgrounds[s], classes, own, background,
                     group_counts, slot_alone[s], slot_joint[s], slot_bases[s], slot_squares[s],
-                    slot_exact[s], slot_parts[s], alone, joint, bases[j], squares[j], exact[j],
+                    slot_exact[s], slot_parts, s, alone, joint, bases[j], squares[j], exact[j],
                     part, products[s], n, freedom, entropies, per_nat,
                 )  # fmt: skip
             else:
                 dependence[i, s], one, other = _evaluate(
-                    counts[slot_cells[s] : slot_cells[s + 1]],
-                    classes[slot_cells[s] : slot_cells[s + 1]], slot_alone[s], slot_joint[s],
-                    slot_backgrounds[s], slot_bases[s], slot_squares[s], slot_exact[s],
-                    slot_parts[s], own, width, alone, joint, background, bases[j], squares[j],
-                    exact[j], part, products[s], n, n_groups, freedom, entropies, per_nat, given,
-                    occupied,
+                    counts, classes, slot_cells[s], slot_cells[s + 1], slot_alone[s],
+                    slot_joint[s], slot_backgrounds[s], slot_bases[s], slot_squares[s],
+                    slot_exact[s], slot_parts, s, own, width, alone, joint, background, bases[j],
+                    squares[j], exact[j], part, products[s], n, n_groups, freedom, entropies,
+                    per_nat, given, occupied,
                 )  # fmt: skip
                 if given:
                     ahead[i, s], behind[i, s] = one, other
@@ -85,7 +84,7 @@ def pair_shapes(
 def pair_shapes_with(
     indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
     lo, hi, kept_rows, kept_codes, kept_scores, kept_classes, kept_alone, kept_joint,
-    kept_background, kept_base, kept_squares, kept_exact, kept_part, groups, weights, group_counts,
+    kept_background, kept_base, kept_squares, kept_exact, kept_parts, groups, weights, group_counts,
     norms, entropies, per_nat, dependence, ahead, behind,
 ):  # fmt: skip
     """Compare prepared columns which[lo..hi-1] with one kept column, as `pair_shapes` does."""
@@ -114,9 +113,10 @@ def pair_shapes_with(
                 product += scores[t] * score_of[row]
         alone, joint = _sums_of(own, width, n_groups, entropies)
         dependence[i], ahead[i], behind[i] = _evaluate(
-            counts, kept_classes, kept_alone, kept_joint, kept_background, kept_base, kept_squares,
-            kept_exact, kept_part, own, width, alone, joint, background, bases[j], squares[j],
-            exact[j], part, product, n, n_groups, freedom, entropies, per_nat, True, occupied,
+            counts, kept_classes, 0, len(counts), kept_alone, kept_joint, kept_background,
+            kept_base, kept_squares, kept_exact, kept_parts, 0, own, width, alone, joint,
+            background, bases[j], squares[j], exact[j], part, product, n, n_groups, freedom,
+            entropies, per_nat, True, occupied,
         )  # fmt: skip
 
 
@@ -138,27 +138,29 @@ def _own_table(
 
 @inline
 def _evaluate(
-    cells, margin, kept_alone, kept_joint, kept_background, kept_base, kept_squares, kept_exact,
-    kept_part, own, width, alone, joint, background, base, squares, exact, part, product, n,
-    n_groups, freedom, entropies, per_nat, given, occupied,
+    counts, classes, first_cell, end_cell, kept_alone, kept_joint, kept_background, kept_base,
+    kept_squares, kept_exact, kept_parts, kept, own, width, alone, joint, background, base, squares,
+    exact, part, product, n, n_groups, freedom, entropies, per_nat, given, occupied,
 ):  # fmt: skip
     """Return the dependence of a column and a kept one, and what each says beyond the other."""
+    # Sliced here and not by the caller, so that Numba does not update reference counts.
+    cells, margin = counts[first_cell:end_cell], classes[first_cell:end_cell]
     _complete(cells, margin, own, n_groups, kept_background, background)
     pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied, width)
     rounding = ROUNDING * (width + 2) * (len(margin) + 2) * (n_groups + 1)
     other_df = _degrees_given(own, width, n_groups, occupied) if given else 0
     return _conclude(
         pairs, triples, df, other_df, (width - 1) * (len(margin) - 1), rounding, kept_alone,
-        kept_joint, kept_base, kept_squares, kept_exact, kept_part, alone, joint, base, squares,
-        exact, part, product, n, n_groups, freedom, entropies, per_nat, given,
+        kept_joint, kept_base, kept_squares, kept_exact, kept_parts, kept, alone, joint, base,
+        squares, exact, part, product, n, n_groups, freedom, entropies, per_nat, given,
     )  # fmt: skip
 
 
 @inline
 def _evaluate_flags(
     counts, cell, classes, own, background, group_counts, kept_alone, kept_joint, kept_base,
-    kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
-    freedom, entropies, per_nat,
+    kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part, product,
+    n, freedom, entropies, per_nat,
 ):  # fmt: skip
     """Do what `_evaluate` does for two sparse columns of two bins, and two classes."""
     at = 1 - background
@@ -180,16 +182,16 @@ def _evaluate_flags(
     other_df = (x + y - 1) * (own_classes - 1) + (z + w - 1) * (own_off - 1)
     return _conclude(
         pairs, triples, df, other_df, 1, ROUNDING * 48, kept_alone, kept_joint, kept_base,
-        kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
-        2, freedom, entropies, per_nat, True,
+        kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part,
+        product, n, 2, freedom, entropies, per_nat, True,
     )  # fmt: skip
 
 
 @inline
 def _conclude(
     pairs, triples, df, other_df, pair_df, rounding, kept_alone, kept_joint, kept_base,
-    kept_squares, kept_exact, kept_part, alone, joint, base, squares, exact, part, product, n,
-    n_groups, freedom, entropies, per_nat, given,
+    kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part, product,
+    n, n_groups, freedom, entropies, per_nat, given,
 ):  # fmt: skip
     """Return what `_evaluate` returns, from sums of entropies and degrees of freedom."""
     r = 0.0
@@ -210,7 +212,7 @@ def _conclude(
         return dependence, 0.0, 0.0
     ahead, behind = 0.0, 0.0
     if n_groups > 1 and squares > 0.0 and kept_squares > 0.0:  # words have no ranks
-        ahead, behind = _partial(part, kept_part, r, n, freedom)
+        ahead, behind = _partial(part, kept_parts[kept], r, n, freedom)
     knows = triples - pairs - kept_joint + kept_alone
     if knows > rounding:
         ahead = _larger(ahead, knows, df, n, per_nat)

@@ -69,13 +69,10 @@ def shape_column(
     full = 2 * filled > n
     base = 0.0 if full or zero < 0 else scores[zero]
     background = -1 if full or zero < 0 else codes[zero]
-    if full:
-        if zero >= 0:
-            out_codes[:n], out_scores[:n] = codes[zero], scores[zero]
-        for row in range(n):
-            out_rows[row] = row
-    else:
-        out_rows[:filled] = rows[first:last]
+    if full and zero >= 0:
+        out_codes[:n], out_scores[:n] = codes[zero], scores[zero]
+    for t in range(n if full else filled):
+        out_rows[t] = t if full else rows[first + t]
     at = 0
     for g in range(groups):
         if g == zero:
@@ -127,7 +124,9 @@ def _order(values):
         else:
             order[gap] = t
             gap += 1
-    order[:known] = present[argsort(values[present])]
+    among = argsort(values[present])
+    for t in range(known):
+        order[t] = present[among[t]]
     return order, gaps
 
 
@@ -300,18 +299,19 @@ def relevance(
     # Nearly all columns of big sparse data hold a few entries, all of one value. With two classes
     # everything then depends on two small numbers: it is copied from an earlier column.
     earlier = np.full((FEW_ENTRIES, FEW_ENTRIES), -1)
+    # Assigned outside of the loop: inside, Numba would update reference counts for each column.
+    from_rows, from_values = (own_rows, own_values) if dense else (rows, values)
     for j in range(lo, hi):
         if dense:
             first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-            from_rows, from_values = own_rows, own_values
         else:
             first, last = indptr[j], indptr[j + 1]
-            from_rows, from_values = rows, values
             if n_groups == 2 and len(weights) == 0 and last - first < min(FEW_ENTRIES, n // 2):
                 ones = _ones_of(rows, values, first, last, groups)
                 if ones >= 0 and earlier[last - first, ones] >= 0:
                     i = earlier[last - first, ones]
-                    shares[:, j] = shares[:, i]
+                    for k in range(3):
+                        shares[k, j] = shares[k, i]
                     n_bins[j], inverses[j], statistic[j] = n_bins[i], inverses[i], statistic[i]
                     information[j], freedoms[j] = information[i], freedoms[i]
                     fisher_p[j] = fisher_p[i]

@@ -21,8 +21,9 @@ def sort_entries(indptr, rows, values, lo, hi):
     for j in range(lo, hi):
         a, b = indptr[j], indptr[j + 1]
         order = argsort(values[a:b])
-        rows[a:b] = rows[a:b][order]
-        values[a:b] = values[a:b][order]
+        own_rows, own_values = rows[a:b].copy(), values[a:b].copy()
+        for t in range(b - a):
+            rows[a + t], values[a + t] = own_rows[order[t]], own_values[order[t]]
 
 
 @inline

@@ -56,6 +56,19 @@ def enter(
 
 
 @jit
+def store_pairs(found, first, slots, pairs):
+    """Write the pair values of newcomers first, first + 1, ... and some slots to `pairs`.
+
+    They are D(F,Y), c(F given Y) and c(Y given F); the last two are rounded.
+    """
+    for kind in range(3):
+        for i in range(found.shape[1]):
+            for k in range(len(slots)):
+                value = found[kind, i, k]
+                pairs[kind, first + i, slots[k]] = value if kind == 0 else rounded_worth(value)
+
+
+@jit
 def leave(left, given, sums, limit, limited_by, rank, slots, gone):
     """Take the feature in slot `gone` out; `slots` are those of the others."""
     for s in slots:
@@ -117,7 +130,11 @@ def leave_in_turn(
         left_over[at] = True
         worth[at], limits[at] = worth_of(least[k], total[k], down_to), least[k]
         limiters[at] = age[by[k]] if by[k] >= 0 else -1
-    order[n - down_to :] = np.flatnonzero(left_over)
+    at = n - down_to
+    for feature in range(n):
+        if left_over[feature]:
+            order[at] = feature
+            at += 1
 
 
 @jit

@@ -37,6 +37,9 @@ BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
 #: Below this, the law of the test of the bins is not trusted where counts are small.
 FAR = 1e-3
 
+#: Nor is that of the ranks where fewer rows off the background than this are expected in a class.
+FEW_EXPECTED = 10
+
 #: The positions of the two tests in `AnyShape.tests`.
 BY_RANKS, BY_BINS = 0, 1
 
@@ -349,7 +352,7 @@ def combine(
     """Combine the test of the ranks and that of the bins.
 
     Far out in the tail the test of the bins gives way to that of their cells (`of_cells`), where
-    that is larger.
+    that is larger; so does that of the ranks if few rows are off the background.
     """
     n, groups = form.n_rows, len(form.counts)
     explained, top, fourths = shares
@@ -365,8 +368,16 @@ def combine(
         diagonal(inverses[some], n_bins[some], n), groups - 1,
         diagonal(np.sum(1.0 / form.counts), groups, n), n,
     )  # fmt: skip
-    some = some[by_bins[some] < FAR]
-    by_bins[some] = np.maximum(by_bins[some], np.minimum(of_cells(some), FAR))
+    # Standardised ranks of a column with few rows off its background have large fourth powers:
+    # about one over their number.
+    few = (form.counts.min() < FEW_EXPECTED * n * fourths) & (n * fourths > 3) & ~single
+    bins_doubted = (exact.p < 0) & ~constant & (by_bins < FAR)
+    ranks_doubted = few & ~constant & (by_ranks < FAR)
+    some = np.flatnonzero(bins_doubted | ranks_doubted)
+    least = np.zeros(len(n_bins))
+    least[some] = np.minimum(of_cells(some), FAR)
+    by_bins = np.where(bins_doubted, np.maximum(by_bins, least), by_bins)
+    by_ranks = np.where(ranks_doubted, np.maximum(by_ranks, least), by_ranks)
     least = np.minimum(by_ranks, by_bins)
     p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
     p[constant | form.is_scattered] = 1.0
@@ -456,11 +467,10 @@ class ShapePanel(RowListPanel):
 
     def between_many(self, columns: ShapedColumns, lo: int, hi: int) -> Floats:
         """Return the dependence of prepared columns lo..hi-1 on every kept column."""
-        return self._compare(columns, np.arange(lo, hi), given=False)[0]
+        dependence: Floats = self._compare(columns, np.arange(lo, hi), given=False)[0]
+        return dependence
 
-    def beyond_many(
-        self, columns: ShapedColumns, picks: npt.NDArray[np.intp]
-    ) -> tuple[Floats, Floats, Floats]:
+    def beyond_many(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> Floats:
         """Return D, and what prepared columns (rows) and kept ones say beyond each other.
 
         First the dependence D, then c(column given kept), the squared relevance that is left of the
@@ -468,9 +478,7 @@ class ShapePanel(RowListPanel):
         """
         return self._compare(columns, picks, given=True)
 
-    def beyond_last(
-        self, columns: ShapedColumns, picks: npt.NDArray[np.intp]
-    ) -> tuple[Floats, Floats, Floats]:
+    def beyond_last(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> Floats:
         """Return the same for the column that was kept last."""
         table, unit = table_of(self.n_rows)
         out, last, form = np.empty((3, len(picks))), self._last, self._form
@@ -478,7 +486,7 @@ class ShapePanel(RowListPanel):
         kept = (
             last.rows, last.codes, last.scores, self._cells["classes"][first:end],
             s["alone"][slot], s["joint"][slot], s["background"][slot], s["base"][slot],
-            s["squares"][slot], s["exact"][slot], s["parts"][slot],
+            s["squares"][slot], s["exact"][slot], s["parts"][slot : slot + 1],
         )  # fmt: skip
         over_columns(
             lambda lo, hi: pair_shapes_with(
@@ -487,11 +495,11 @@ class ShapePanel(RowListPanel):
             np.concatenate([[0], np.cumsum(np.diff(columns.indptr)[picks])]),
         )
         self.pairs += len(picks)
-        return out[0], out[1], out[2]
+        return out
 
     def _compare(
         self, columns: ShapedColumns, which: npt.NDArray[np.intp], *, given: bool
-    ) -> tuple[Floats, Floats, Floats]:
+    ) -> Floats:
         """Return the dependence on kept columns and, if `given`, what each adds to the other."""
         table, unit = table_of(self.n_rows)
         out = np.zeros((3 if given else 1, len(which), len(self._alive)))
@@ -510,15 +518,16 @@ class ShapePanel(RowListPanel):
             np.concatenate([[0], np.cumsum(len(self) + np.diff(columns.indptr)[which])]),
         )  # fmt: skip
         self.pairs += len(which) * len(self._live)
-        live = out.take(self._live, axis=2)
-        return (live[0], live[1], live[2]) if given else (live[0],) * 3
+        live: Floats = out.take(self._live, axis=2)
+        return live
 
     def against(self, columns: ShapedColumns, one: int, picks: Ints) -> Floats:
         """Return the dependence of prepared column `one` on those at `picks`, kept or not."""
         alone = type(self)(Target.of(np.zeros(self.n_rows, int)), self.measure)
         alone.add(columns[one])
         self.pairs += len(picks)
-        return alone._compare(columns, picks, given=False)[0][:, 0]
+        dependence: Floats = alone._compare(columns, picks, given=False)[0][:, 0]
+        return dependence
 
     def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each dependence: that of a correlation at half the level."""

@@ -22,12 +22,15 @@ from tamis.measures.panels import code_columns
 #: Distinct values are counted in at most this many columns, spread over all of them.
 SAMPLED = 1024
 
-#: Names that leave the measure to the data: "paper" is "auto" with the tests of the papers.
+#: Names that leave the measure to the data: "paper" is "auto" as in the papers.
 BY_DATA = ("auto", "paper")
 
 #: The choices of "auto", unless a selector has others.
 DISCRETE = MutualInformation(alpha=0.01)
 CONTINUOUS = FisherZ(alpha=0.01)
+
+#: The same in the papers of SAOLA and SFS-FI: any information counts, and Fisher's z.
+PAPER = (MutualInformation(statistic="g2"), FisherZ(alpha=0.01, statistic="z"))
 
 #: Measures by name, imported when they are looked up.
 BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
@@ -63,8 +66,8 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
         return measure
     if measure in BY_DATA:
         return None
-    if isinstance(measure, str) and measure in BY_NAME:
-        kind = BY_NAME[measure]
+    kind = BY_NAME.get(measure) if isinstance(measure, str) else None
+    if kind is not None:
         if alpha is None:
             return kind()
         if "alpha" not in (f.name for f in fields(kind)):  # type: ignore[arg-type]
@@ -132,7 +135,7 @@ def choose(
         return continuous, "the target is a number, not a class"
     seen, different, varied, all_discrete = 0, 0, 0, True
     for block in blocks:
-        _, not_whole = scan(block.entries)
+        _, not_whole, _ = scan(block.entries)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"

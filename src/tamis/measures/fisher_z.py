@@ -38,10 +38,12 @@ from scipy.special import betaincinv, fdtrc, ndtr, ndtri
 from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
-from tamis.kernels.correlation import centre, pair_correlation, relevance
+from tamis.kernels.correlation import centre, dense_relevance, pair_correlation, relevance
+from tamis.kernels.lanes import LANES
 from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
+from tamis.kernels.walk import walk_correlations
 from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevance, adjustment_of
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
@@ -56,7 +58,7 @@ from tamis.measures.p_values import (
     tested_as,
     variance_p,
 )
-from tamis.measures.panels import RowListPanel, compressed
+from tamis.measures.panels import MORE_NODES, ROOM, RowListPanel, Walk, compressed
 
 
 @dataclass(frozen=True)
@@ -123,22 +125,34 @@ class FisherZ(Measure):
         if adjustment is not None:
             adjusted_relevance(block, adjustment, gate, result)
             return result
-        form, arrays = self._target_form(encoded), block.arrays
         exact = self._has_p_values(encoded) and 0 <= gate < math.inf
-        ones = np.empty(block.width, np.int64) if exact else NO_ONES
-        into = (result.value, result.cutoff, ones)
-        over_columns(lambda lo, hi: relevance(*arrays, *form, gate, lo, hi, *into), block.spans)
+        ones = self._correlate(block, encoded, gate, result, counted=exact)
         if exact:
             tested = self._test(block, encoded, result, self.alpha, ones)
             return gate_by_p(result, tested, self.alpha, 1.0)
         return result
 
+    def _correlate(
+        self, block: ColumnBlock, target: Target, gate: float, result: Strength, *, counted: bool
+    ) -> Ints:
+        """Compute strengths and cutoffs; return counts for the exact tests if they are wanted."""
+        form, (flat, *of_sparse) = self._target_form(target), block.arrays
+        kernel, arrays = (relevance, of_sparse) if block.is_sparse else (dense_relevance, [flat])
+        ones = np.empty(block.width, np.int64) if counted else NO_ONES
+        into = (result.value, result.cutoff, ones)
+        over_columns(lambda lo, hi: kernel(*arrays, *form, gate, lo, hi, *into), block.spans)
+        return ones
+
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the strength and the p-value of every column of a block."""
-        strength = self.with_paper_statistic().relevance(block, target)
         adjustment = self._adjustment(target)
         if adjustment is None:
-            return self._test(block, target, strength, bound)
+            strength = Strength.room(block.width)
+            ones = self._correlate(
+                block, target, self.target_cutoff(target), strength, counted=True
+            )
+            return self._test(block, target, strength, bound, ones)
+        strength = self.with_paper_statistic().relevance(block, target)
         explaining = adjustment.n_targets
         p = variance_p(strength.value, explaining, adjustment.rest(explaining, 0))
         return tested_as(strength, p, T_TEST if explaining == 1 else F_TEST)
@@ -284,12 +298,27 @@ class CentredColumns(Prepared):
 
 
 class CorrelationPanel(RowListPanel):
-    """Kept continuous columns; a cell is a slot, with the value as its number."""
+    """Kept continuous columns: whole ones in tiles, others as lists by row.
 
-    slot_types: ClassVar[Mapping[str, Any]] = {"mean": np.float64, "squares": np.float64}
+    In a list a cell is a slot, with the value as its number. See `tamis.kernels.correlation`.
+    """
+
+    slot_types: ClassVar[Mapping[str, Any]] = {
+        "mean": np.float64,
+        "squares": np.float64,
+        "lane": np.int64,
+    }
     with_numbers: ClassVar[bool] = True
+    walks: ClassVar[bool] = True
 
     measure: FisherZ
+
+    def __init__(self, n_rows: int, measure: Any) -> None:
+        super().__init__(n_rows, measure)
+        self._tiles, self._used_lanes = np.zeros(0), 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_tiles": self._tiles_in_use()}
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
         """Prepare the picked columns."""
@@ -338,11 +367,14 @@ class CorrelationPanel(RowListPanel):
         self.pairs += len(picks)
         return out
 
+    def _tiles_in_use(self) -> Floats:
+        return self._tiles[: -(-self._used_lanes // LANES) * LANES * self.n_rows]
+
     def _lists(self) -> tuple[Any, ...]:
-        n = len(self._alive)
+        n, slots = len(self._alive), self._slots
         return (
-            self._heads, self._nodes, self._numbers, self._slots["mean"][:n],
-            self._slots["squares"][:n], self._alive,
+            self._heads, self._nodes, self._numbers, self._tiles_in_use(), slots["mean"][:n],
+            slots["squares"][:n], slots["lane"][:n], self._alive,
         )  # fmt: skip
 
     def cutoffs(self, column: Any) -> Floats:
@@ -351,8 +383,61 @@ class CorrelationPanel(RowListPanel):
 
     def add(self, column: Any) -> None:
         """Keep a prepared column."""
-        of_slot = {"mean": column.means, "squares": column.squares}
-        self._hang(column.rows, np.zeros(len(column.rows), np.int32), column.values, 1, of_slot)
+        rows, values, lane = column.rows, column.values, -1
+        if len(rows) == self.n_rows > 0:
+            lane, self._used_lanes = self._used_lanes, self._used_lanes + 1
+            self._room_for_lanes(self._used_lanes)
+            self._lane(lane)[:] = values
+            rows, values = rows[:0], values[:0]
+        of_slot = {"mean": column.means, "squares": column.squares, "lane": lane}
+        self._hang(rows, np.zeros(len(rows), np.int32), values, 1, of_slot)
+
+    def _run_walk(
+        self, columns: Any, first: int, last: int, walk: Walk, kept: Any, counts: Ints, events: Any
+    ) -> int:
+        c, of_slot, room = columns, self._slots, len(kept[0])
+        lengths = np.diff(c.indptr[first : last + 1])
+        if lengths.max() == self.n_rows:
+            self._room_for_lanes(self._used_lanes + min(room - len(self._alive), ROOM))
+        listed = lengths[lengths < self.n_rows]
+        if len(listed):
+            self._room_for_nodes(self._used + max(int(listed.max()), MORE_NODES))
+        counts[1] = self._used_lanes
+        stop = walk_correlations(
+            (c.indptr, c.rows, c.values, c.means, c.squares), walk.about, first, last,
+            (self._heads, self._nodes, self._numbers, self._tiles),
+            (of_slot["mean"], of_slot["squares"], of_slot["lane"]), kept, counts, self.n_rows,
+            walk.rule, events,
+        )  # fmt: skip
+        self._used_lanes = int(counts[1])
+        self._slot_cells = np.arange(counts[0] + 1)
+        return int(stop)
+
+    def _lane(self, lane: int) -> Floats:
+        """Return the place of a whole column in the tiles."""
+        tile: Floats = self._tiles.reshape(-1, self.n_rows, LANES)[lane // LANES]
+        return tile[:, lane % LANES]
+
+    def _room_for_lanes(self, count: int) -> None:
+        """Make room for so many whole columns."""
+        tiles, size = -(-count // LANES), self.n_rows * LANES
+        if tiles * size > len(self._tiles):
+            more = np.zeros(max(tiles, 3 * len(self._tiles) // (2 * size)) * size)
+            more[: len(self._tiles)] = self._tiles
+            self._tiles = more
+
+    def _forget_dead(self) -> None:
+        """Remove the slots of dropped columns."""
+        super()._forget_dead()
+        lanes, old = self._slots["lane"], self._tiles
+        whole = np.flatnonzero(lanes >= 0)
+        stay = lanes[whole]
+        self._tiles, self._used_lanes = np.zeros(0), len(whole)
+        self._room_for_lanes(len(whole))
+        tiles = old.reshape(-1, self.n_rows, LANES)
+        for lane, before in enumerate(stay.tolist()):
+            self._lane(lane)[:] = tiles[before // LANES, :, before % LANES]
+        lanes[whole] = np.arange(len(whole))
 
 
 class PartialCorrelations(ConditionalPanel):

@@ -153,22 +153,25 @@ class Prepared(Sequence[Any]):
         return type(self)(**picked)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(int(getattr(self, name).nbytes) for name in self.arrays)
+
+    @property
     def mean_n_levels(self) -> float:
         """Mean number of distinct values per column if they are counted, else NaN."""
         return np.nan
 
 
+@dataclass(slots=True, eq=False)
 class PreparedColumn:
     """A prepared column: a reference to its set and its position there, cheap to create.
 
     It has the arrays of the set, each as the part that belongs to this column.
     """
 
-    __slots__ = ("columns", "i")
-
-    def __init__(self, columns: Prepared, i: int) -> None:
-        self.columns: Any = columns
-        self.i = i
+    columns: Any
+    i: int
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.columns.arrays:
@@ -312,7 +315,7 @@ class Measure(ABC):
                 f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
                 "type for it): use FisherZ(), or turn y into classes"
             )
-        if what := self.cannot_use(target):
+        if target.is_adjusted and (what := self.cannot_use(target)):
             raise InputError(
                 f"{type(self).__name__} cannot use {what}; use FisherZ() for numbers, or "
                 "MutualInformation(alpha=0.01) for categories, without missing='delete'"

@@ -36,6 +36,7 @@ from tamis.kernels.exact_tests import CHI_SQUARE
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
+from tamis.kernels.walk import FEW_SETS, walk_information
 from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
 from tamis.measures.p_values import (
     NO_ONES,
@@ -45,7 +46,16 @@ from tamis.measures.p_values import (
     sentences,
     tested_as,
 )
-from tamis.measures.panels import CodedColumns, RowListPanel, code_columns, table_of
+from tamis.measures.panels import (
+    MORE_NODES,
+    ROOM,
+    CodedColumns,
+    RowListPanel,
+    Walk,
+    code_columns,
+    roomy,
+    table_of,
+)
 from tamis.measures.stratified import StratifiedPanel, stratified_relevance
 
 #: Cutoffs are tabulated for columns with fewer levels than this.
@@ -116,29 +126,37 @@ class InformationMeasure(Measure):
         if encoded.weights is not None or encoded.given is not None:
             stratified_relevance(self, block, encoded, result)
             return result
-        n, groups = block.n_rows, encoded.n_classes
+        ones = self._measure(block, encoded, result)
+        if self.alpha is not None and self._has_p_values(encoded):
+            tested = self._test(block, encoded, result, self.alpha, ones)
+            return gate_by_p(result, tested, self.alpha, math.log2(max(encoded.n_classes, 2)))
+        return result
+
+    def _measure(self, block: ColumnBlock, target: Target, result: Strength) -> Ints:
+        """Compute strengths and the cutoffs of G-squared; return counts for the exact tests."""
+        n, groups = block.n_rows, target.n_classes
         (table, unit), cutoffs = table_of(n), _cutoffs(self, n, groups)
         ones = np.empty(block.width, np.int64)
         form = (table, unit * n, self._symmetric, cutoffs, result, ones)
-        if count_relevance(block, encoded, *form):
+        if count_relevance(block, target, *form):
             many = np.flatnonzero(result.cutoff < 0)
             bits = self._bits((-result.cutoff[many] - 1) * (groups - 1), n)
             if self._symmetric and self.alpha is not None:
-                total = code_columns(block, many).entropies + table[n] - table[encoded.counts].sum()
+                total = code_columns(block, many).entropies + table[n] - table[target.counts].sum()
                 bits *= 2.0 * unit * n / total
             result.cutoff[many] = bits
-        if self.alpha is not None and self._has_p_values(encoded):
-            tested = self._test(block, encoded, result, self.alpha, ones)
-            return gate_by_p(result, tested, self.alpha, math.log2(max(groups, 2)))
-        return result
+        return ones
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the strength and the p-value of every column of a block."""
+        strength = Strength.room(block.width)
         if target.weights is not None or target.given is not None:
-            room = Strength.room(block.width)
-            return tested_as(room, stratified_relevance(self, block, target, room), CHI_SQUARE)
-        strength = replace(self, alpha=None, threshold=0.0).relevance(block, target)
-        return self._test(block, target, strength, bound)
+            return tested_as(
+                strength, stratified_relevance(self, block, target, strength), CHI_SQUARE
+            )
+        self.check_target(target)
+        ones = replace(self, alpha=None, threshold=0.0)._measure(block, target, strength)
+        return self._test(block, target, strength, bound, ones)
 
     def _test(
         self,
@@ -237,9 +255,14 @@ class InformationPanel(RowListPanel):
     """Kept discrete columns; a cell is one level of one column that is not its background."""
 
     slot_types: ClassVar[Mapping[str, Any]] = {"entropy": np.int64, "n_levels": np.int64}
-    cell_types: ClassVar[Mapping[str, Any]] = {"counts": np.int64}
+    cell_types: ClassVar[Mapping[str, Any]] = {"counts": np.int64, "set": np.int64}
+    walks: ClassVar[bool] = True
 
     measure: InformationMeasure
+
+    #: Levels as sets of rows, for walks, and how many there are.
+    _words: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+    _used_sets: int = 0
 
     @property
     def mean_n_levels(self) -> float:
@@ -308,6 +331,47 @@ class InformationPanel(RowListPanel):
         first, n_cells = self._slot_cells[-1], len(counts) - 1
         self._hang(column.rows, column.codes - 1, np.empty(0), n_cells, of_slot)
         self._put(self._cells, "counts", first, counts[1:], n_cells)
+        self._put(self._cells, "set", first, -1, n_cells)
+
+    def _run_walk(
+        self, columns: Any, first: int, last: int, walk: Walk, kept: Any, counts: Ints, events: Any
+    ) -> int:
+        c, room = columns, len(kept[0])
+        n_words = -(-self.n_rows // 64)
+        widths, lengths = np.diff(c.level_pointers[first : last + 1]) - 1, np.diff(c.indptr)
+        slot_cells = np.empty(room + 1, np.int64)
+        slot_cells[: len(self._slot_cells)] = self._slot_cells
+        used, more = int(self._slot_cells[-1]), max(int(widths.max()), 4 * ROOM)
+        cells = {name: roomy(array, used, used + more) for name, array in self._cells.items()}
+        in_use = self._used_sets * n_words
+        words = roomy(self._words, in_use, in_use + max(FEW_SETS, ROOM) * n_words)
+        self._room_for_nodes(self._used + max(int(lengths[first:last].max()), MORE_NODES))
+        counts[1] = self._used_sets
+        table, unit = table_of(self.n_rows)
+        stop = walk_information(
+            (c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies),
+            walk.about, first, last, (self._heads, self._nodes, words),
+            (slot_cells, self._slots["entropy"], self._slots["n_levels"]), kept,
+            (cells["counts"], cells["set"]), counts, self.n_rows, walk.rule,
+            (table, unit * self.n_rows, self.measure._symmetric), events,
+        )  # fmt: skip
+        self._words, self._used_sets, self._cells = words, int(counts[1]), cells
+        self._slot_cells = slot_cells[: counts[0] + 1]
+        return int(stop)
+
+    def __getstate__(self) -> dict[str, Any]:
+        in_use = self._used_sets * -(-self.n_rows // 64)
+        return super().__getstate__() | {"_words": self._words[:in_use]}
+
+    def _forget_dead(self) -> None:
+        """Remove the slots of dropped columns."""
+        super()._forget_dead()
+        sets = self._cells["set"]
+        there = np.flatnonzero(sets >= 0)
+        n_words = -(-self.n_rows // 64)
+        words = self._words[: self._used_sets * n_words].reshape(-1, max(1, n_words))
+        self._words, self._used_sets = words[sets[there]].reshape(-1), len(there)
+        sets[there] = np.arange(len(there))
 
 
 def count_relevance(

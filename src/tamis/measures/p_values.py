@@ -18,6 +18,7 @@ from scipy.special import betainc, betaincinv, chdtrc, gammaln, ndtri
 from tamis.core.blocks import ColumnBlock, has_no_order
 from tamis.core.p_levels import LEAST, significance
 from tamis.core.target import Target
+from tamis.kernels.correlation import DENSE_NUMBER
 from tamis.kernels.exact_counts import deviance_steps, tails_of_counts
 from tamis.kernels.exact_tests import CHI_SQUARE, NUMBERS, gate_columns, test_columns
 from tamis.kernels.saddle_point import NORMAL_SCORES, retest
@@ -63,7 +64,7 @@ def against_classes(
     """Test every column against classes; return that and the number of levels of each column.
 
     P-values of the tests that the kernel leaves to the caller (G-squared, numbers) are -1. `ones`
-    are counts that are known already, if the least p-values are not wanted.
+    are counts that are known already (see `test_columns`).
     """
     n, counts, width = target.n_rows, target.counts, block.width
     p, least, test = np.empty(width), np.empty(width), np.empty(width, np.uint8)
@@ -73,10 +74,17 @@ def against_classes(
         target.codes, counts, numbers, has_no_order(block), log_factorials(n), log_bound,
         *_laws(tuple(counts.tolist())),
     )  # fmt: skip
-    over_columns(
-        lambda lo, hi: test_columns(*block.arrays, ones, *form, lo, hi, p, least, test, n_levels),
-        block.spans,
-    )
+    passed_over = ones == DENSE_NUMBER
+    if not len(ones) or not passed_over.all():
+        over_columns(
+            lambda lo, hi: test_columns(
+                *block.arrays, ones, *form, lo, hi, p, least, test, n_levels
+            ),
+            block.spans,
+        )  # fmt: skip
+    if len(ones):
+        p[passed_over], least[passed_over], test[passed_over] = -1.0, 0.0, NUMBERS
+        n_levels[passed_over] = 3  # or more
     return Tested(strength.value, strength.constant, p, least, test), n_levels
 
 

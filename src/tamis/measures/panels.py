@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from tamis.kernels.gaps import code_gapped
 from tamis.kernels.information import entropy_table
 from tamis.kernels.levels import compress, encode
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
-from tamis.measures.measure import Ints, Panel, Prepared
+from tamis.measures.measure import Floats, Ints, Panel, Prepared
 
 #: The table of entropies for n rows, and its units per bit; the last few are cached.
 table_of = lru_cache(maxsize=4)(entropy_table)
@@ -114,6 +114,66 @@ def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) 
     return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, n_levels, gaps)
 
 
+#: Free slots and nodes that a walk starts with; it stops when they run out, and gets more.
+ROOM = 32
+MORE_NODES = 2048
+
+
+def roomy(array: npt.NDArray[Any], used: int, need: int) -> npt.NDArray[Any]:
+    """Return the array if it has room for `need` entries, else a longer copy of what is in use."""
+    if len(array) >= need:
+        return array
+    larger = np.zeros((max(need, 3 * used // 2), *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+class KeptFeatures(Protocol):
+    """The kept features, oldest first."""
+
+    features: Ints
+    relevance: Floats
+
+
+class Walk:
+    """What SAOLA's compiled walk needs, and what it did: events in order, as arrays.
+
+    Parameters
+    ----------
+    about : (features, relevance, levels)
+        Arrival numbers, strengths and cutoffs of the newcomers.
+    rule : tuple
+        The numbers of the rule: see `tamis.kernels.walk.walk_correlations`.
+    kept : KeptFeatures
+        The kept features; the walk changes them.
+    """
+
+    def __init__(
+        self,
+        about: tuple[Ints, Floats, Floats],
+        rule: tuple[bool, bool, float, int],
+        kept: KeptFeatures,
+    ) -> None:
+        self.about, self.rule, self.kept = about, rule, kept
+        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
+
+    def room(self, count: int) -> tuple[npt.NDArray[Any], ...]:
+        """Return room for events: settled by, feature, code, numbers and cause of each."""
+        settled_by, features, codes, causes = np.empty((4, count), np.int64)
+        return settled_by, features, codes, np.empty((count, 3)), causes
+
+    def add(self, events: tuple[npt.NDArray[Any], ...], count: int) -> None:
+        """Note the first `count` events."""
+        self._parts.append(tuple(array[:count] for array in events))
+
+    def take_events(self) -> tuple[npt.NDArray[Any], ...]:
+        """Return the events since the last call."""
+        parts, self._parts = self._parts, []
+        if len(parts) == 1:
+            return parts[0]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
 class RowListPanel(Panel):
     """Store kept columns as entries by row, so a newcomer visits only the entries of its own rows.
 
@@ -128,6 +188,8 @@ class RowListPanel(Panel):
     cell_types: ClassVar[Mapping[str, Any]] = {}
     #: Whether an entry has a number besides its cell.
     with_numbers: ClassVar[bool] = False
+    #: Whether `walk` runs compiled.
+    walks: ClassVar[bool] = False
 
     def __init__(self, n_rows: int, measure: Any) -> None:
         self.n_rows, self.measure, self.pairs = n_rows, measure, 0
@@ -158,14 +220,7 @@ class RowListPanel(Panel):
         of_slot: Mapping[str, Any],
     ) -> None:
         """Add a slot with these entries; `cells` count from 0, and `of_slot` is stored."""
-        room = self._used + len(rows)
-        if room > len(self._nodes):
-            capacity = max(room, 2 * len(self._nodes), 256)
-            for name in ("_nodes", "_numbers") if self.with_numbers else ("_nodes",):
-                old = getattr(self, name)
-                bigger = np.empty((capacity, old.shape[1]), dtype=old.dtype)
-                bigger[: len(old)] = old
-                setattr(self, name, bigger)
+        self._room_for_nodes(self._used + len(rows))
         first = self._slot_cells[-1]
         self._used = append_column(
             self._heads, self._nodes, self._numbers, self._used, rows,
@@ -194,6 +249,51 @@ class RowListPanel(Panel):
         self._live = np.delete(self._live, positions)
         if len(self._alive) > 2 * len(self._live) + 8:
             self._forget_dead()
+
+    def walk(self, columns: Any, first: int, last: int, walk: Walk) -> None:
+        """Let newcomers first..last-1 walk over the kept columns, as `tamis.kernels.walk` says.
+
+        The kernel stops when it has no room for another kept column; it resumes in larger arrays.
+        """
+        kept = walk.kept
+        while True:
+            n_slots = len(self._alive)
+            room = n_slots + min(last - first, max(ROOM, n_slots // 2))
+            alive = np.zeros(room, np.bool_)
+            alive[:n_slots] = self._alive
+            features, relevance = np.empty(room, np.int64), np.empty(room)
+            features[self._live], relevance[self._live] = kept.features, kept.relevance
+            self._slots = {n: roomy(a, n_slots, room) for n, a in self._slots.items()}
+            events = walk.room(2 * (last - first) + 2 * room + 1)
+            counts = np.array([n_slots, 0, self._used, 0, 0])
+            state = (alive, features, relevance)
+            first = self._run_walk(columns, first, last, walk, state, counts, events)
+            n_slots, _, self._used, n_events, pairs = counts.tolist()
+            self.pairs += pairs
+            self._alive = alive[:n_slots]
+            self._live = np.flatnonzero(self._alive)
+            kept.features, kept.relevance = features[self._live], relevance[self._live]
+            walk.add(events, n_events)
+            if len(self._alive) > 2 * len(self._live) + 8:
+                self._forget_dead()
+            if first == last:
+                return
+
+    def _run_walk(
+        self, columns: Any, first: int, last: int, walk: Walk, kept: Any, counts: Ints, events: Any
+    ) -> int:
+        """Run the kernel; return the first newcomer for which there was no room."""
+        raise NotImplementedError
+
+    def _room_for_nodes(self, room: int) -> None:
+        """Make room for so many nodes."""
+        if room > len(self._nodes):
+            capacity = max(room, 2 * len(self._nodes), 256)
+            for name in ("_nodes", "_numbers") if self.with_numbers else ("_nodes",):
+                old = getattr(self, name)
+                bigger = np.empty((capacity, old.shape[1]), dtype=old.dtype)
+                bigger[: len(old)] = old
+                setattr(self, name, bigger)
 
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""

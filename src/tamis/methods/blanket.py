@@ -54,7 +54,7 @@ def as_spouse(
     """Return the decision that keeps a newcomer as a spouse, or None if it is not one.
 
     `given` are the positions of the kept features that separate it from the target; those in
-    `leaving` are no longer asked.
+    `leaving` are left out.
     """
     new = kept.consider(arrival)
     for x in np.flatnonzero(kept.through < 0).tolist():

@@ -6,7 +6,6 @@ for whole tables holds scored blocks until the table ends (`end_table`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +16,13 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.certificate import REACHABLE
 from tamis.core.errors import ParameterError, warn
 from tamis.core.p_levels import LEAST, packed_p
-from tamis.core.verdicts import Reason
-from tamis.measures.measure import Floats, Measure, Prepared
+from tamis.measures.measure import Floats, Measure
 from tamis.methods.gates import GATES, Gate, TableGate
-from tamis.methods.rule import when_irrelevant
+from tamis.methods.rule import UNREACHABLE
 from tamis.methods.selector import ColumnSelector
 
 if TYPE_CHECKING:
     from tamis.methods.measured import ScoredBlock
-
-#: Why a column was not tested. It comes after all reasons of the rule.
-UNREACHABLE = "unreachable"
-GATE_REASONS = {
-    UNREACHABLE: when_irrelevant(
-        "{name} was dropped as irrelevant: it cannot be significant, because with the counts of "
-        "its values p is at least {value}, above {level}, the level of the next test; so it was "
-        "not tested, and lowers no later level"
-    )
-}
 
 #: What explanations say about p-values and levels.
 GATE_SENTENCES = {
@@ -49,12 +37,9 @@ GATE_SENTENCES = {
 def check_gate(rule: Any) -> None:
     """Raise a one-sentence error if a rule cannot have the gate that its parameters name."""
     if rule.fdr is None:
-        if rule.gate != type(rule).gate:
-            raise ParameterError(
-                f"{rule.public_name}: gate={rule.gate!r} needs a false discovery rate, such as "
-                "fdr=0.1"
-            )
-        return
+        raise ParameterError(
+            f"{rule.public_name}: gate={rule.gate!r} needs a false discovery rate, such as fdr=0.1"
+        )
     if rule.takes_fdr and not rule.gated:
         raise ParameterError(
             f"{rule.public_name}: blanket='full' also looks at columns that pass no test of their "
@@ -94,6 +79,8 @@ class Gating(ColumnSelector):
 
     #: Scored blocks of a table that a gate for whole tables waits for.
     _table: list[ScoredBlock]
+    #: Columns whose counts allow a p-value that a certificate can use.
+    _reachable: int
 
     @property
     def gate_(self) -> Gate:
@@ -103,14 +90,10 @@ class Gating(ColumnSelector):
         return self._gate
 
     def _begin_gate(self) -> None:
-        rule, self._table, self._reachable = self.rule, [], 0
-        self._gate = None if rule.fdr is None else GATES[rule.gate](rule.fdr)
-        if self._gate is not None and self._gate.warning:
+        self._table, self._reachable, self.is_inside_table = [], 0, False
+        self._gate = GATES[self.rule.gate](self.rule.fdr)
+        if self._gate.warning:
             warn(self._gate.warning)
-
-    def _required_reasons(self) -> dict[str, Reason]:
-        gated = getattr(self.rule, "fdr", None) is not None
-        return super()._required_reasons() | (GATE_REASONS if gated else {})
 
     def _gate_fields(self, measure: Measure) -> dict[str, str]:
         """Return the texts that explanations need, or refuse a measure without p-values."""
@@ -200,15 +183,7 @@ class Gating(ColumnSelector):
     ) -> None:
         """Take the survivors of a block that are found, and those that must stay."""
         go = np.flatnonzero(found | (scored.features < self.required))
-        columns: Any = scored.columns
-        if len(go) < len(found):
-            picks = columns.pick(go) if isinstance(columns, Prepared) else [columns[i] for i in go]
-            columns = picks
-        some = replace(
-            scored, features=scored.features[go], strengths=scored.strengths[go],
-            levels=levels[go], columns=columns,
-            foresight=None if scored.foresight is None else scored.foresight[go],
-        )  # fmt: skip
+        some = scored.pick(go, levels)
         self._relevant += int(np.count_nonzero(found))
         self._take(some, 0, len(go))
 
@@ -234,14 +209,9 @@ class Gating(ColumnSelector):
     # --- whole tables ------------------------------------------------------------------------
 
     @property
-    def is_inside_table(self) -> bool:
-        """Whether decisions about columns wait for the end of their table."""
-        return bool(getattr(self, "_table", []))
-
-    @property
     def table_features(self) -> npt.NDArray[np.int64]:
         """Features of an unfinished table whose columns may still be needed."""
-        parts = [scored.features for scored in getattr(self, "_table", [])]
+        parts = [scored.features for scored in self._table]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def _hold(self, scored: ScoredBlock, tested: npt.NDArray[np.bool_]) -> None:
@@ -255,6 +225,7 @@ class Gating(ColumnSelector):
         if not self._table:
             self._table_first, self._table_tests = scored.first, 0
         self._table_tests += int(np.count_nonzero(tested))
+        self.is_inside_table = True
         width = np.broadcast_to(np.float32(0), len(scored.relevance))  # which takes no memory
         self._table.append(
             replace(
@@ -265,9 +236,9 @@ class Gating(ColumnSelector):
 
     def end_table(self) -> None:
         """Decide about the columns of a table, if the gate waited for its end."""
-        table, self._table = getattr(self, "_table", []), []
-        if not table:
+        if not self.is_inside_table:
             return
+        table, self._table, self.is_inside_table = self._table, [], False
         assert isinstance(self._gate, TableGate)
         p = [np.zeros(0) if scored.p is None else scored.p for scored in table]
         every = np.concatenate(p)
@@ -277,26 +248,3 @@ class Gating(ColumnSelector):
             self._expect_decoys(scored, level)
             self._take_found(scored, mine <= level, np.full(len(mine), level))
             self._end_of_block(scored.first + len(scored.relevance))
-
-    # --- what can be read and saved ----------------------------------------------------------
-
-    @property
-    def gate_memory(self) -> dict[str, Any]:
-        """What a saved stream holds of its gate."""
-        if self._gate is None:
-            return {}
-        return {**self._gate.memory, "reachable": self._reachable}
-
-    @gate_memory.setter
-    def gate_memory(self, saved: Mapping[str, Any]) -> None:
-        if self._gate is not None and saved:
-            self._gate.memory = saved
-            self._reachable = int(saved["reachable"])
-
-    @property
-    def trust(self) -> dict[str, Any]:
-        """What is known about how far the selection can be trusted, as plain values."""
-        found = dict(super().trust)
-        if self._gate is not None:
-            found["gate"] = self._gate.record() | {"reachable": self._reachable}
-        return found

@@ -339,7 +339,7 @@ class Saffron(InvestingGate):
         return self.low
 
 
-class Addis(InvestingGate):
+class Addis(Saffron):
     """ADDIS: like SAFFRON, and p-values above 0.5 are discarded, for conservative p-values.
 
     References
@@ -356,16 +356,6 @@ class Addis(InvestingGate):
         "twice the level; gate='lord++' is safer"
     )
     low, high, scale, power = 0.25, 0.5, 0.25, True
-
-    @property
-    def screen(self) -> float:
-        """P-values above this may be replaced by any larger number."""
-        return 0.5
-
-    @property
-    def most(self) -> float:
-        """No level is above this."""
-        return self.low
 
 
 class SpendingGate(Gate):

@@ -26,8 +26,11 @@ from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
+from tamis.measures.panels import Walk
 from tamis.methods.gated import Gating, check_gate
 from tamis.methods.gates import GATES
+from tamis.methods.known_pairs import Fetch, KnownPairs
+from tamis.methods.replaying import Replaying
 from tamis.methods.rule import CONSTANT, Rule, when_irrelevant
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
@@ -96,6 +99,13 @@ class Kept:
         self.features = np.append(self.features, arrival.feature)
         self.relevance = np.append(self.relevance, arrival.relevance)
 
+    def add_many(self, arrivals: Sequence[Arrival]) -> None:
+        """Keep features, one after the other."""
+        for arrival in arrivals:
+            self.panel.add(arrival.column)
+        self.features = np.append(self.features, [arrival.feature for arrival in arrivals])
+        self.relevance = np.append(self.relevance, [arrival.relevance for arrival in arrivals])
+
     def drop(self, features: Sequence[int]) -> None:
         """Drop features."""
         positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
@@ -118,8 +128,8 @@ class ScoredBlock:
     """Everything about a block that does not depend on what is kept.
 
     `relevance` and `level` go to the log (`level` is one number where all columns share it);
-    the survivors, with their exact strengths, go to the rule. A worker that knew an older kept set
-    adds a `foresight`.
+    the survivors, with their exact strengths, go to the rule. A worker that had a copy of the kept
+    set adds the redundant pairs that it found, and then sends the columns of open survivors only.
     """
 
     first: int
@@ -131,7 +141,9 @@ class ScoredBlock:
     strengths: Floats
     levels: Floats
     columns: Sequence[Any]
-    foresight: Foresight | None = field(default=None, kw_only=True)
+    known: KnownPairs | None = field(default=None, kw_only=True)
+    #: Reads the columns that were not sent.
+    fetch: Fetch | None = field(default=None, kw_only=True)
     #: Digests of the values of survivors, where the rule needs them.
     contents: tuple[bytes, ...] = field(default=(), kw_only=True)
     #: Missing values, and columns that have some.
@@ -144,15 +156,32 @@ class ScoredBlock:
     #: The decoys that passed, one entry for each shadow world.
     decoys: tuple[Any, ...] = field(default=(), kw_only=True)
 
-    def arrival(self, i: int) -> Arrival:
-        """Return survivor i."""
+    def arrival(self, i: int, column: Any = None) -> Arrival:
+        """Return survivor i; `column` is its column, if it is not among those of the block."""
         return Arrival(
-            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i],
+            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]),
+            self.columns[i] if column is None else column,
             self.contents[i] if self.contents else b"",
         )  # fmt: skip
 
+    def pick(self, which: npt.NDArray[np.intp], levels: Floats) -> Self:
+        """Return the block with some of its survivors, at other levels."""
+        known, columns, sent = self.known, self.columns, which
+        if known is not None:
+            sent = (np.cumsum(known.is_open) - 1)[which[known.is_open[which]]]
+            known = known.pick(which)
+        if len(sent) < len(columns):
+            if isinstance(columns, Prepared):
+                columns = columns.pick(sent)
+            else:
+                columns = [columns[i] for i in sent]
+        return replace(
+            self, features=self.features[which], strengths=self.strengths[which],
+            levels=levels[which], columns=columns, known=known,
+        )  # fmt: skip
 
-#: What the rule would decide about survivors, had the kept set not changed since: one entry each.
+
+#: What the rule would decide about survivors, if the kept set did not change: one entry each.
 #:
 #: Only plain drops can be foreseen: `because` is the kept feature that drops a survivor while none
 #: is evicted, or -1 where the rule itself must decide. A drop holds as long as `because` is still
@@ -176,8 +205,8 @@ class MeasuringRule(Rule):
         How strongly a feature depends on the target, and on another feature. "auto" depends on
         the data: whole numbers with few levels and a class target get a measure of categories,
         everything else a measure of numbers; `measure_` is the one that was picked, and
-        `choices_` says why. "paper" is "auto" with the tests of the papers, whose p-values can be
-        far too small: docs/trust.md.
+        `choices_` says why. "paper" is "auto" with the tests and thresholds of the papers, whose
+        p-values can be far too small: docs/trust.md.
     alpha : float, optional
         Significance level of a measure given by name or picked by "auto"; default: its own.
     fdr : float, optional
@@ -200,10 +229,15 @@ class MeasuringRule(Rule):
     #: Whether it decides as columns arrive, and whether it can control the false discovery rate.
     is_stream: ClassVar[bool] = False
     takes_fdr: ClassVar[bool] = True
+    #: How decoys are judged (`tamis.methods.shadow_worlds.World`); None if they cannot be.
+    world: ClassVar[type[Any] | None] = None
 
     #: What ``measure="auto"`` picks between.
     discrete_measure: ClassVar[Measure] = DISCRETE
     continuous_measure: ClassVar[Measure] = CONTINUOUS
+
+    #: The same for ``measure="paper"``; None: those of "auto", with the tests of the papers.
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = None
 
     measure: Measure | str = "auto"
     _: KW_ONLY
@@ -212,10 +246,16 @@ class MeasuringRule(Rule):
     gate: str = param("lord++", OneOf(tuple(GATES)))
 
     def check_params(self) -> None:
-        """Raise an error for a parameter outside its range or an unknown measure."""
+        """Raise an error for a parameter outside its range, or that the rule cannot have."""
         super().check_params()
         resolve(self.measure, self.alpha)
-        check_gate(self)
+        if self.fdr is not None or self.gate != type(self).gate:
+            check_gate(self)
+        if getattr(self, "shadows", 0) and self.world is None:
+            raise ParameterError(
+                f"{self.public_name} cannot judge decoys, so it has no shadow worlds; leave "
+                "shadows out, or use sieve, saola, group-saola, osfs or fast-osfs"
+            )
 
     def needs_classes(self) -> bool:
         """Return whether the measure, given or picked for numbers, needs classes."""
@@ -231,8 +271,13 @@ class MeasuringRule(Rule):
         return True
 
     def auto_measures(self) -> tuple[Measure, Measure]:
-        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
-        return self.discrete_measure, self.continuous_measure
+        """Return what "auto" or "paper" picks between: for categories, and for numbers."""
+        if self.measure != "paper":
+            return self.discrete_measure, self.continuous_measure
+        if self.paper_measures is not None:
+            return self.paper_measures
+        both = self.discrete_measure, self.continuous_measure
+        return both[0].with_paper_statistic(), both[1].with_paper_statistic()
 
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set, or raise an error if the measure is not supported."""
@@ -241,8 +286,9 @@ class MeasuringRule(Rule):
     def raise_cutoffs(self, cutoffs: Floats) -> None:
         """Raise, in place, the cutoffs above which columns are relevant."""
 
-    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
-        """Return the fields that the sentences share."""
+    def template_fields(self, kept: Any, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share, given the empty kept set."""
+        measure: Measure = kept.measure
         return measure.template_fields(target)
 
 
@@ -273,21 +319,10 @@ class MeasuredRule(MeasuringRule):
 
     #: The reasons of drops that `foresee` settles.
     foreseen: ClassVar[tuple[str, ...]] = ()
-    #: How decoys are judged (`tamis.methods.shadow_worlds.World`); None if they cannot be.
-    world: ClassVar[type[Any] | None] = None
 
     _: KW_ONLY
     shadows: int = param(0, Number(0, MOST_WORLDS, integer=True))
     random_state: int = param(0, Number(0, integer=True))
-
-    def check_params(self) -> None:
-        """Raise an error for a parameter outside its range, or shadows that it cannot have."""
-        super().check_params()
-        if self.shadows and self.world is None:
-            raise ParameterError(
-                f"{self.public_name} cannot judge decoys, so it has no shadow worlds; leave "
-                "shadows out, or use sieve, saola, group-saola, osfs or fast-osfs"
-            )
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision | None:
         """Decide about one relevant feature: keep it, drop it, evict others.
@@ -309,6 +344,23 @@ class MeasuredRule(MeasuringRule):
         """
         return None
 
+    @property
+    def compares_pairs(self) -> bool:
+        """Whether its walk needs no more than the redundant pairs, so that workers find them."""
+        return False
+
+    def walking(self, kept: Kept) -> tuple[bool, bool, float, int] | None:
+        """Return the numbers of the compiled walk that decides as `decide` does; None if none does.
+
+        They are: whether the larger relevance is the bound, whether the older of two equally
+        relevant features stays (else both do), the difference that is a tie, and how many of the
+        oldest must stay. See `tamis.kernels.walk`; the contract tests compare the two.
+        """
+        return None
+
+
+#: The reasons that a compiled walk gives, in the order of its codes.
+WALKED = ("kept", "redundant", "tied", "evicted")
 
 #: Which of two equally relevant features stays.
 Ties = Literal["older", "newer", "neither"]
@@ -368,8 +420,8 @@ def walk(
 
 _scratch = threading.local()
 
-#: Threads of a worker share a copy of the kept set, and some panels have a place to work in.
-_pairing = threading.Lock()
+#: A compiled walk takes this many times `look_ahead` survivors before it reports progress.
+STRETCH = 8
 
 
 def _room_for(width: int) -> Strength:
@@ -398,14 +450,17 @@ class Measuring(Gating):
     }  # fmt: skip
 
     _kept: Any
+    #: The shadow worlds, which only streams have; None without any.
+    _shadows: Any = None
 
     # --- beginning -------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._relevant, self.gaps = 0, (0, 0)
-        self._begin_gate()
-        self._kept = NOTHING
-        for stale in ("measure_", "measure_reason"):
+        self._kept, self._gate, self._shadows = NOTHING, None, None
+        if self.rule.fdr is not None:
+            self._begin_gate()
+        for stale in ("measure_", "measure_reason", "_recent"):
             vars(self).pop(stale, None)
         measure = resolve(self.rule.measure, self.rule.alpha)
         self._picked_by_auto = measure is None
@@ -428,8 +483,6 @@ class Measuring(Gating):
                 measure, why = choose(
                     blocks, self._target, n_columns, *between, self.name_of, every=self.free_order
                 )
-            if rule.measure == "paper":
-                measure = measure.with_paper_statistic()
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 
     def _use(self, measure: Measure, why: str) -> None:
@@ -438,10 +491,14 @@ class Measuring(Gating):
         self._kept = self.rule.kept(measure, self._target)
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
-        self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
+        self.log_.template_fields |= self.rule.template_fields(self._kept, self._target)
         if self._gate is not None:
             self.log_.template_fields |= self._gate_fields(self.measure_)
             self.log_.template_fields.pop("tests", None)
+        if getattr(self.rule, "shadows", 0):
+            from tamis.methods.shadow_worlds import Shadows  # it imports this module
+
+            self._shadows = Shadows(self.rule, self.measure_, self._target)
 
     # --- the two halves of taking a block --------------------------------------------------
 
@@ -483,16 +540,53 @@ class Measuring(Gating):
         self._in_order(scored.first, len(scored.relevance))
         if self._gate is not None:
             self._through_gate(scored)
-            return
-        # The marks of `score` are the codes of the reasons that come first.
-        self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
-        self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
-        self.gaps = self.gaps[0] + scored.gaps[0], self.gaps[1] + scored.gaps[1]
-        self._take(scored, 0, len(scored.features))
+        else:
+            if self._shadows is not None:
+                self._shadows.expect(scored.decoys)
+            # The marks of `score` are the codes of the reasons that come first.
+            self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
+            self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
+            self.gaps = self.gaps[0] + scored.gaps[0], self.gaps[1] + scored.gaps[1]
+            self._take(scored, 0, len(scored.features))
+        if self._shadows is not None:
+            self._shadows.catch_up(self.n_features_in_, self._kept)
 
     @abstractmethod
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         """Take survivors first..last-1 of a block."""
+
+    @property
+    def false_keeps_(self) -> FalseKeeps:
+        """How many of the kept features are expected to be false."""
+        if not getattr(self.rule, "shadows", 0):
+            raise AttributeError("false_keeps_ needs shadow worlds; set shadows=3")
+        if self._shadows is None:  # no column came yet
+            return FalseKeeps(0, (0,) * self.rule.shadows)
+        found: FalseKeeps = self._shadows.false_keeps(self._kept, len(self.kept_))
+        return found
+
+    @property
+    def trust(self) -> dict[str, Any]:
+        """What is known about how far the selection can be trusted, as plain values."""
+        found: dict[str, Any] = {}
+        if self._gate is not None:
+            found["gate"] = self._gate.record() | {"reachable": self._reachable}
+        if getattr(self.rule, "shadows", 0):
+            found["false_keeps"] = self.false_keeps_.record()
+        return found
+
+    @property
+    def gate_memory(self) -> dict[str, Any]:
+        """What a saved stream holds of its gate."""
+        if self._gate is None:
+            return {}
+        return {**self._gate.memory, "reachable": self._reachable}
+
+    @gate_memory.setter
+    def gate_memory(self, saved: Mapping[str, Any]) -> None:
+        if self._gate is not None and saved:
+            self._gate.memory = saved
+            self._reachable = int(saved["reachable"])
 
     def _warn_of_levels(self, mean: float, what: str) -> None:
         """Warn about columns whose values are not categories, if the measure treats them so."""
@@ -506,7 +600,7 @@ class Measuring(Gating):
             )
 
 
-class MeasuredStream(Measuring, FeatureStreamSelector):
+class MeasuredStream(Replaying, Measuring, FeatureStreamSelector):
     """Runs a rule for a feature stream with a measure."""
 
     #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
@@ -522,30 +616,8 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     }
     saved_later: ClassVar[frozenset[str]] = frozenset({"gaps", "gate"})
 
-    #: The shadow worlds; None without any.
-    _shadows: Any = None
-
-    def _begin(self) -> None:
-        self._shadows = None
-        super()._begin()
-
-    def _use(self, measure: Measure, why: str) -> None:
-        super()._use(measure, why)
-        if self.rule.shadows:
-            from tamis.methods.shadow_worlds import Shadows  # which knows this module
-
-            self._shadows = Shadows(self.rule, self.measure_, self._target)
-
     def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
         return () if self._shadows is None else self._shadows.score(block, self.required)
-
-    def update(self, scored: ScoredBlock) -> None:
-        """Take a scored block, and then its decoys; blocks must come in order."""
-        if self._shadows is not None and self._gate is None:
-            self._shadows.expect(scored.decoys)
-        super().update(scored)
-        if self._shadows is not None:
-            self._shadows.catch_up(self.n_features_in_, self._kept)
 
     def _watched(self, scored: ScoredBlock) -> Floats | None:
         if self._shadows is None or scored.p is None:
@@ -567,24 +639,6 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
             self._shadows.catch_up(end, self._kept)
 
     @property
-    def false_keeps_(self) -> FalseKeeps:
-        """How many of the kept features are expected to be false."""
-        if not self.rule.shadows:
-            raise AttributeError("false_keeps_ needs shadow worlds; set shadows=3")
-        if self._shadows is None:  # no column came yet
-            return FalseKeeps(0, (0,) * self.rule.shadows)
-        found: FalseKeeps = self._shadows.false_keeps(self._kept, len(self.kept_))
-        return found
-
-    @property
-    def trust(self) -> dict[str, Any]:
-        """What is known about how far the selection can be trusted, as plain values."""
-        found = super().trust
-        if self.rule.shadows:
-            found["false_keeps"] = self.false_keeps_.record()
-        return found
-
-    @property
     def held_features(self) -> npt.NDArray[np.int64]:
         """The candidates, and the features whose decoys a shadow world keeps."""
         if self._shadows is None:
@@ -604,19 +658,25 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def finish(self) -> None:
         """Warn if kept columns are not categories but the given measure is for categories."""
-        if not self._picked_by_auto:
+        if self.kind == "discrete" and not self._picked_by_auto:
             self._warn_of_levels(self._kept.panel.mean_n_levels, "kept")
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Let survivors first..last-1 meet the rule: foreseen drops in bulk, others in turn."""
-        while first < last and scored.features[first] < self.required:
-            self._keep_required(scored.arrival(first))
-            first += 1
+        """Keep what must stay, and let the other survivors of first..last-1 meet the rule."""
+        if scored.known is not None or self._recent is not None:
+            self._take_beside_copies(scored, first, last)
+            return
+        first = self._take_required(scored, first, last)
+        if not self._walk(scored, first, last):
+            self._decide_each(scored, first, last)
+
+    def _decide_each(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Let survivors first..last-1 meet the rule, one by one unless their drop is foreseen."""
         for lo in range(first, last, self.look_ahead):
             hi = min(lo + self.look_ahead, last)
             still_kept, causes = set(), [-1] * (hi - lo)
             foresight: Any = None
-            if scored.foresight is not None or (hi - lo > 1 and len(self._kept.features)):
+            if hi - lo > 1 and len(self._kept.features):
                 foresight = self._foreseen(scored, lo, hi)
             if foresight is not None:
                 still_kept = set(self._kept.features.tolist())
@@ -641,33 +701,45 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
             if recorded < hi:
                 self._record(scored, lo, foresight, recorded, hi)
 
-    def _foreseen(self, scored: ScoredBlock, lo: int, hi: int) -> Foresight | None:
-        """Return foreseen drops of survivors lo..hi-1, computed again where they no longer hold."""
-        earlier, rest = None, np.arange(hi - lo)
-        if scored.foresight is not None:
-            earlier = scored.foresight[lo:hi]
-            # Those that it left open are likely to be kept, so the rule decides at once.
-            gone = ~np.isin(earlier["because"], self._kept.features)
-            rest = np.flatnonzero(gone & (earlier["because"] >= 0))
-        if len(rest) < 2 or not self.rule.foresees or not len(self._kept.features):
-            return earlier
-        columns: Any = scored.columns
-        if earlier is None:
-            pairs = self._kept.panel.between_many(columns, lo, hi)
-        else:
-            pairs = self._kept.panel.between_many(columns.pick(lo + rest), 0, len(rest))
-        now: Foresight | None = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
-        if earlier is None or now is None:
-            return now
-        both = earlier.copy()
-        both[rest] = now
-        return both
+    def _walk(self, scored: ScoredBlock, first: int, last: int) -> bool:
+        """Let survivors first..last-1 meet the rule in a compiled walk, if there is one."""
+        if first == last or self._shadows is not None:
+            return False
+        numbers = self.rule.walking(self._kept)
+        if numbers is None or not getattr(self._kept.panel, "walks", False):
+            return False
+        kept, step = self._kept, STRETCH * self.look_ahead
+        walk = Walk((scored.features, scored.strengths, scored.levels), numbers, kept)
+        for lo in range(first, last, step):
+            hi = min(lo + step, last)
+            kept.panel.walk(scored.columns, lo, hi, walk)
+            events = walk.take_events()
+            self.log_.append_events(WALKED, *events)
+            self._walked(scored, events)
+            if self.on_settled is not None:
+                self.on_settled(int(scored.features[hi - 1]) + 1)
+        return True
 
-    def _keep_required(self, arrival: Arrival) -> None:
-        """Keep a feature that must stay, whatever the rule would decide."""
-        decision = Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
-        self._carry_out(decision, arrival)
-        self._kept.required += 1
+    def _walked(self, scored: ScoredBlock, events: tuple[npt.NDArray[Any], ...]) -> None:
+        """Note what a compiled walk did."""
+
+    def _foreseen(self, scored: ScoredBlock, lo: int, hi: int) -> Foresight | None:
+        """Return foreseen drops of survivors lo..hi-1."""
+        if not self.rule.foresees:
+            return None
+        pairs = self._kept.panel.between_many(scored.columns, lo, hi)
+        found: Foresight | None = self.rule.foresee(scored.strengths[lo:hi], pairs, self._kept)
+        return found
+
+    def _take_required(self, scored: ScoredBlock, first: int, last: int) -> int:
+        """Keep features that must stay, whatever the rule would decide; return the next one."""
+        while first < last and scored.features[first] < self.required:
+            arrival = scored.arrival(first)
+            decision = Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
+            self._carry_out(decision, arrival)
+            self._kept.required += 1
+            first += 1
+        return first
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
@@ -693,38 +765,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 scored.strengths[lo + run], some["value"], some["level"], some["because"],
             )  # fmt: skip
 
-    # --- with workers elsewhere --------------------------------------------------------------
-
-    def snapshot(self) -> Kept | None:
-        """Return the kept features, where many drops can be foreseen with them."""
-        return self._kept if len(self._kept.features) and self.rule.foresees else None
-
-    def score_knowing(self, block: ColumnBlock, kept: Kept) -> ScoredBlock:
-        """Score a block, and foresee what the kept features of a while ago drop."""
-        scored = self.score(block)
-        survivors, columns, parts = len(scored.features), scored.columns, []
-        if not survivors or not isinstance(columns, Prepared):
-            return scored
-        with _pairing:
-            for lo in range(0, survivors, self.look_ahead):
-                hi = min(lo + self.look_ahead, survivors)
-                pairs = kept.panel.between_many(columns, lo, hi)
-                part = self.rule.foresee(scored.strengths[lo:hi], pairs, kept)
-                if part is None:
-                    return scored
-                parts.append(part)
-        return replace(scored, foresight=np.concatenate(parts))
-
     # --- saving a stream -------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns."""
-        state = self._own_state()
+        state = super().state()
         return state if self._shadows is None else self._shadows.added_to(state)
-
-    def _own_state(self) -> dict[str, Any]:
-        """Return the state without that of shadow worlds."""
-        return super().state()
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
@@ -736,7 +782,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                     "the selection was made without shadow worlds; leave shadows out"
                 )
             return super().restore(y, state, columns, log)
-        from tamis.methods.shadow_worlds import without_decoys  # which knows this module
+        from tamis.methods.shadow_worlds import without_decoys  # it imports this module
 
         super().restore(y, *without_decoys(state, columns), log)
         self._shadows.restore(state, columns, self._kept)

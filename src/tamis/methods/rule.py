@@ -21,6 +21,16 @@ when_kept = partial(Reason, Verdict.KEPT)
 
 REQUIRED = when_kept("{name} is kept: you asked for it")
 
+#: The reason of features that a gate did not test.
+UNREACHABLE = "unreachable"
+GATE_REASONS = {
+    UNREACHABLE: when_irrelevant(
+        "{name} was dropped as irrelevant: it cannot be significant, because with the counts of "
+        "its values p is at least {value}, above {level}, the level of the next test; so it was "
+        "not tested, and lowers no later level"
+    )
+}
+
 #: Of features after a stop; the log has the fields.
 UNEXAMINED = {
     "unexamined": Reason(
@@ -83,6 +93,9 @@ class Rule(DeclaredParameters):
 
     #: Whether it can use no other targets than classes.
     only_classes: ClassVar[bool] = False
+
+    #: The parameters that make it the method of its paper, where defaults do not; None: no paper.
+    paper: ClassVar[Mapping[str, Any] | None] = {}
 
     #: Whether it can keep features that must stay.
     keeps: ClassVar[bool] = False

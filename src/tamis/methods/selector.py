@@ -20,10 +20,10 @@ from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
-from tamis.kernels.scan import scan
+from tamis.kernels.scan import LARGEST, scan
 from tamis.measures.auto import named
 from tamis.measures.measure import Measure
-from tamis.methods.rule import REQUIRED
+from tamis.methods.rule import GATE_REASONS, REQUIRED
 from tamis.sources.base import ColumnSource
 
 #: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
@@ -80,6 +80,8 @@ class ColumnSelector:
     free_order: ClassVar[bool] = False
     #: Whether features have other numbers than those in which they arrived (`renumber`).
     renumbered: bool = False
+    #: Whether decisions about columns wait for the end of their table (`end_table`).
+    is_inside_table: bool = False
     #: Turns the measure that "auto" picks into one that handles missing values.
     adapt_measure: Callable[[Measure], Measure] | None = None
 
@@ -105,13 +107,16 @@ class ColumnSelector:
         self.rule.check_params()
         self._target = Target.of(y)
         self._target.refuse_constant()
-        self._refuse_adjustments()
+        reasons = {**self.common_reasons, **self.rule.reasons()}
+        if self.required or self._target.is_adjusted:
+            self._refuse_adjustments()
+            reasons |= {"required": REQUIRED} if self.required else {}
+        if getattr(self.rule, "fdr", None) is not None:
+            reasons |= GATE_REASONS
         self.names = NameBook(name_prefix, name_base)
         self.n_features_in_ = 0
-        self.log_ = DecisionLog(
-            {**self.common_reasons, **self.rule.reasons(), **self._required_reasons()}, self.names,
-            {"target": "class" if self._target.is_classes else "target"},
-        )  # fmt: skip
+        template_fields = {"target": "class" if self._target.is_classes else "target"}
+        self.log_ = DecisionLog(reasons, self.names, template_fields)
         self.rule.begin(self._target)
         self._begin()
         return self
@@ -121,9 +126,6 @@ class ColumnSelector:
         copy = type(self)(self.rule.clone())
         copy.adapt_measure, copy.required = self.adapt_measure, self.required
         return copy
-
-    def _required_reasons(self) -> dict[str, Reason]:
-        return {"required": REQUIRED} if self.required else {}
 
     def _log_required(self, relevance: npt.NDArray[np.float64]) -> None:
         """Log the features that must stay as kept, given their relevance."""
@@ -176,12 +178,7 @@ class ColumnSelector:
         self.log_.append_bulk(np.full(width, np.nan, np.float32), np.nan, reason, names)
 
     def end_table(self) -> None:
-        """Settle what waits for the end of a table that was fed; there is nothing by default."""
-
-    @property
-    def is_inside_table(self) -> bool:
-        """Whether decisions about columns wait for the end of their table."""
-        return False
+        """Settle what waits for the end of a table that was fed (`is_inside_table`)."""
 
     @property
     def table_features(self) -> npt.NDArray[np.int64]:
@@ -246,12 +243,8 @@ class ColumnSelector:
     # --- with workers elsewhere ------------------------------------------------------------
 
     def snapshot(self) -> Any:
-        """Return what is kept now, for workers that can use it, or None."""
+        """Return a copy of what is kept, for workers that can use it, or None."""
         return None
-
-    def score_knowing(self, block: ColumnBlock, kept: Any) -> Any:
-        """Score a block, given what was kept a while ago (`snapshot`)."""
-        return self.score(block)
 
     # --- small steps -----------------------------------------------------------------------
 
@@ -262,7 +255,8 @@ class ColumnSelector:
     def refuse_bad_values(self, block: ColumnBlock) -> None:
         """Raise an error for unsupported values: NaN, infinity, text instead of numbers."""
         entries = block.entries
-        not_finite, not_whole = scan(entries)
+        most = HUGE if self.kind == "continuous" else LARGEST
+        not_finite, not_whole, beyond = scan(entries, most)
         if not_finite >= 0 and self.takes_gaps:
             infinite = np.isinf(entries)
             not_finite = int(np.argmax(infinite)) if infinite.any() else -1
@@ -281,11 +275,8 @@ class ColumnSelector:
                 "(pandas.get_dummies, sklearn's OneHotEncoder), or turn numbers into categories "
                 "too (--encode mdlp)"
             )
-        elif (
-            self.kind == "continuous"
-            and max(entries.max(initial=0), -entries.min(initial=0)) > HUGE
-        ):
-            column = block.column_of_entry(int(np.argmax(np.abs(entries))))
+        elif beyond >= 0:
+            column = block.column_of_entry(int(beyond))
             sentence = (
                 f"column {self.name_of(block, column)} holds numbers beyond {HUGE:g}, whose "
                 "squares cannot be held; divide it by a constant"

@@ -263,6 +263,11 @@ class SeparatingRule(MeasuringRule):
 
     discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
     continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = (
+        GSquared(alpha=0.05, statistic="g2", degrees="spirtes"),
+        FisherZ(alpha=0.05, statistic="z"),
+    )
+    paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper"}
 
     max_conditioning: int | None = param(None, Number(1, integer=True), None)
     unreliable: str = param("independent", OneOf(UNRELIABLE))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.worth import drop_newcomers, enter, leave, leave_in_turn
+from tamis.kernels.worth import drop_newcomers, enter, leave, leave_in_turn, store_pairs
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
 
@@ -76,11 +76,6 @@ class Pool(Kept):
     tables: Tables = field(default_factory=lambda: Tables.of(16))
 
     @property
-    def room(self) -> int:
-        """Number of slots."""
-        return len(self.tables.sums)
-
-    @property
     def left(self) -> Floats:
         """What each feature (row) says about the target once another is known, oldest first."""
         table: Floats = self.tables.left[np.ix_(self.slots, self.slots)]
@@ -96,7 +91,7 @@ class Pool(Kept):
 
     def by_slot(self, pairs: Floats) -> Floats:
         """Return numbers about pairs with every feature by slot, as `enter` takes them."""
-        spread = np.zeros((3, self.room))
+        spread = np.zeros((3, self.tables.room))
         spread[:, self.slots] = pairs
         return spread
 
@@ -109,9 +104,9 @@ class Pool(Kept):
 
     def enter(self, arrival: Arrival, pairs: Floats) -> None:
         """Take a newcomer in; `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot."""
-        if len(self) == self.room:
+        if len(self) == self.tables.room:
             self.tables = self.tables.grown()
-            pairs = np.pad(pairs, ((0, 0), (0, self.room - pairs.shape[1])))
+            pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
         t, key = self.tables, content_key(arrival.column)
         rounded = float(np.round(arrival.relevance, DIGITS))
         new = enter(
@@ -164,11 +159,17 @@ class Tables:
     relevance: Floats
     rounded: Floats
     keys: Ints
+    #: Number of slots.
+    room: int
 
     @classmethod
     def of(cls, room: int) -> Tables:
         """Return tables of so many slots."""
-        return cls.of_pairs(np.zeros((room, room)), np.zeros(room), np.zeros(room, np.int64))
+        pairs, each, numbers = np.zeros((2, room, room)), np.zeros((4, room)), np.arange(room)
+        no_limit, keys = np.full(room, -1), np.zeros(room, np.int64)
+        return cls(
+            pairs[0], pairs[1], each[0], each[1], no_limit, numbers, each[2], each[3], keys, room
+        )  # fmt: skip
 
     @classmethod
     def of_pairs(cls, left: Floats, relevance: Floats, keys: Ints) -> Tables:
@@ -181,15 +182,15 @@ class Tables:
         return cls(
             left, np.ascontiguousarray(left.T), sums=left.sum(axis=1),
             limit=np.minimum(alone, least), limited_by=np.where(least < alone, by, -1),
-            rank=rank, relevance=relevance, rounded=rounded, keys=keys,
+            rank=rank, relevance=relevance, rounded=rounded, keys=keys, room=n,
         )  # fmt: skip
 
     def grown(self) -> Tables:
         """Return tables with twice the room."""
-        room = len(self.sums)
-        larger = Tables.of(2 * room)
+        larger = Tables.of(2 * self.room)
         for name, array in vars(self).items():
-            getattr(larger, name)[(slice(room),) * array.ndim] = array
+            if name != "room":
+                getattr(larger, name)[(slice(self.room),) * array.ndim] = array
         return larger
 
 
@@ -209,19 +210,22 @@ class Newcomers:
     pairs : ndarray
         D(F,Y), c(F given Y) and c(Y given F) of newcomers F (rows) with features Y, by slot.
     reasons, values, levels, causes : ndarray
-        Why each was dropped (a constant of `tamis.kernels.worth`), the numbers to tell, and the
+        Why each was dropped (a constant of `tamis.kernels.worth`), the numbers for the log, and the
         slot of the feature that decided, -1 if none.
     """
 
     def __init__(self, pool: Pool, columns: Any, first: int, relevance: Floats) -> None:
         n = len(relevance)
         self.pool, self.columns, self.first, self.relevance = pool, columns, first, relevance
-        self.pairs = np.zeros((3, n, pool.room))
+        self.pairs = np.zeros((3, n, pool.tables.room))
         if len(pool):
             panel: Any = pool.panel
-            self._fill(slice(None), pool.slots, panel.beyond_many(columns, first + np.arange(n)))
+            found = panel.beyond_many(columns, first + np.arange(n))
+            store_pairs(np.asarray(found), 0, pool.slots, self.pairs)
         self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
-        self._find_keys(np.isin(self.rounded, pool.tables.rounded[pool.slots]))
+        is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
+        if is_tied.any():
+            self._find_keys(is_tied)
         self.reasons, self.causes = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.values, self.levels = np.zeros(n), np.zeros(n)
 
@@ -240,23 +244,19 @@ class Newcomers:
     def meet_entrant(self, start: int) -> None:
         """Compare newcomers from `start` on with the feature that entered last."""
         pool, rest = self.pool, np.arange(start, len(self.relevance))
-        more = pool.room - self.pairs.shape[2]
+        more = pool.tables.room - self.pairs.shape[2]
         if more:
             self.pairs = np.pad(self.pairs, ((0, 0), (0, 0), (0, more)))
         if len(rest):
             is_tied = self.rounded == pool.tables.rounded[pool.slots[-1]]
             is_tied[:start] = False
-            self._find_keys(is_tied & (self.keys == 0))
+            if is_tied.any():
+                self._find_keys(is_tied & (self.keys == 0))
             panel: Any = pool.panel
-            found = panel.beyond_last(self.columns, self.first + rest)
-            self._fill(rest, pool.slots[-1], found)
+            found = np.asarray(panel.beyond_last(self.columns, self.first + rest))
+            store_pairs(found[:, :, np.newaxis], start, pool.slots[-1:], self.pairs)
 
     def _find_keys(self, which: npt.NDArray[np.bool_]) -> None:
         """Compute keys; they are needed only to decide between equals."""
         for i in np.flatnonzero(which).tolist():
             self.keys[i] = content_key(self.columns[self.first + i])
-
-    def _fill(self, rows: Any, slots: Any, found: tuple[Floats, Floats, Floats]) -> None:
-        """Store what the panel found."""
-        for i, values in enumerate(found):
-            self.pairs[i][rows, slots] = values if i == 0 else rounded_worths(values)

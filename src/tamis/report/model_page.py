@@ -45,6 +45,7 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
         *_over_rows(record),
         _sizes(record),
         _kept(model),
+        _turnover(record),
         _requested(record),
     ]
     title = f"tamis: {record['method']}{' on ' + name if name else ''}"
@@ -121,6 +122,23 @@ def _kept(model: Any) -> Section:
         *(Column(name, "number") for name in names),
     ]  # fmt: skip
     return Table("Kept features by confidence", columns, rows, note=note)
+
+
+def _turnover(record: dict[str, Any]) -> Section | None:
+    """Return which features entered and left the kept set, the latest first."""
+    entries = record.get("turnover") or []
+    if not entries:
+        return None
+    rows = [[name, came, left or None, times] for name, came, left, times in entries]
+    columns = [
+        Column("feature", "feature"), Column("came at row", "number"),
+        Column("left at row", "number"), Column("times it came", "number"),
+    ]  # fmt: skip
+    note = "Checked at the points of the curves above; features kept only between two are missing."
+    if changes := record.get("changes"):
+        at = ", ".join(f"{row:,}" for row in changes)
+        note = f"Learning restarted at row {at}, because errors rose. {note}"
+    return Table("Kept features over time", columns, rows, note=note)
 
 
 def _requested(record: dict[str, Any]) -> Section:

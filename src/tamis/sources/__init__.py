@@ -5,16 +5,26 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.files import scratch_folder
 from tamis.core.names import Names
 from tamis.core.sentences import suggestion
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
-from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
+from tamis.sources.base import (
+    ColumnSource,
+    Progress,
+    RowSource,
+    Source,
+    SourceInfo,
+    as_path,
+    silent,
+)
 
 #: Formats by URL scheme.
 _SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
@@ -38,6 +48,7 @@ __all__ = [
     "open_source",
     "read_like",
     "reader",
+    "temporary_columns",
 ]
 
 
@@ -78,13 +89,14 @@ def open_source(
     (3, 3)
     """
     if isinstance(data, Source):
-        _refuse_options(options, "a source that is already open")
+        if options:
+            _refuse_options(options, "a source that is already open")
         return data
     is_path = isinstance(data, (str, os.PathLike))
     if is_path:
         data, format = _place(data, format)
     opener: Callable[..., Source] = MemorySource
-    if _is_table(options.get("y")) and (format != "plink" or "key" in options):
+    if "y" in options and _is_table(options["y"]) and (format != "plink" or "key" in options):
         return _joined(data, format, memory, options)
     if format is not None:
         opener = reader(format)
@@ -94,10 +106,9 @@ def open_source(
         opener = open_blocks
     if opener is MemorySource:
         options.setdefault("dates", None)
-    if memory is not None:
-        known = inspect.signature(opener).parameters
-        if "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values()):
-            options["memory"] = memory
+    known = {} if memory is None else inspect.signature(opener).parameters
+    if "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        options["memory"] = memory
     try:
         if options.pop("transpose", False):
             return _transposed(data, format, opener, options)
@@ -158,6 +169,22 @@ def _joined(data: Any, format: str | None, memory: int | None, options: dict[str
     how: dict[str, Any] = {"dates": "ignore"} if isinstance(y, str | os.PathLike) else {}
     table = open_source(y, **how)
     return joined(open_source(data, format, memory=memory, **options), table, key, target)
+
+
+@contextmanager
+def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
+    """Yield a source of columns; a temporary column store is removed at the end."""
+    if isinstance(source, ColumnSource):
+        yield source
+        return
+    from tamis.sources.axis import held_columns, to_columns
+
+    held = held_columns(source, source.memory, progress)
+    if held is not None:
+        yield held
+        return
+    with scratch_folder(source.work_folder()) as folder:
+        yield to_columns(source, folder / "now.cols", progress=progress)
 
 
 def open_rows(

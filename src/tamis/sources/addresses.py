@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
+from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,13 @@ from tamis.sources.base import short_hash
 
 #: Bytes at the end of a remote file that its fingerprint covers; reading all would be slow.
 _TAIL = 1 << 16
-
-
-def is_address(path: str) -> bool:
-    """Return True for an address, False for a path."""
-    return "://" in path
+#: Most bytes of a band of rows that is read from dense columns on disk.
+_BAND = 1 << 28
 
 
 def from_here(path: str) -> str:
     """Return the absolute path; an address is returned unchanged."""
-    return path if is_address(path) else os.path.abspath(path)
+    return path if "://" in path else os.path.abspath(path)
 
 
 class LocalFile:
@@ -52,23 +51,33 @@ class LocalFile:
         # Not mapped: if a mapped file is cut off, reading it kills the process.
         array = np.empty(shape, dtype)
         with open(self._path, "rb", buffering=0) as file:
-            file.seek(offset)
-            rest = array.reshape(-1).view(np.uint8).data
-            while len(rest):
-                found = file.readinto(rest)
-                if not found:
-                    raise SourceError(
-                        f"{self._path} ends before byte {offset + array.nbytes:,}; it was cut off "
-                        "or is being replaced: check it, and try again"
-                    )
-                rest = rest[found:]
+            self._fill(file, array.reshape(-1), offset)
         return array
 
-    def mapped(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Return the array that begins at a byte, mapped; writing does not change the file."""
-        # Mapped privately, so that the array is writable: kernels would otherwise be compiled a
-        # second time for read-only input.
-        return np.memmap(self._path, dtype, "c", offset, shape).view(np.ndarray)
+    def spaced(
+        self, dtype: np.dtype[Any], offset: int, shape: tuple[int, int], step: int
+    ) -> npt.NDArray[Any]:
+        """Return an array whose rows begin every `step` bytes, from byte `offset` on."""
+        if shape[1] * dtype.itemsize == step:
+            return self.array(dtype, offset, shape)
+        array = np.empty(shape, dtype)
+        with open(self._path, "rb", buffering=0) as file:
+            for k, row in enumerate(array):
+                self._fill(file, row, offset + k * step)
+        return array
+
+    def _fill(self, file: FileIO, array: npt.NDArray[Any], offset: int) -> None:
+        """Read an array of one dimension that begins at a byte."""
+        file.seek(offset)
+        rest = array.view(np.uint8).data
+        while len(rest):
+            found = file.readinto(rest)
+            if not found:
+                raise SourceError(
+                    f"{self._path} ends before byte {offset + array.nbytes:,}; it was cut off or "
+                    "is being replaced: check it, and try again"
+                )
+            rest = rest[found:]
 
 
 class AddressedFile:
@@ -120,7 +129,14 @@ class AddressedFile:
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
 
-    mapped = array
+    def spaced(
+        self, dtype: np.dtype[Any], offset: int, shape: tuple[int, int], step: int
+    ) -> npt.NDArray[Any]:
+        """Return an array whose rows begin every `step` bytes, from byte `offset` on."""
+        # All of it: a request for each row would take longer.
+        whole = self.read(offset, offset + (shape[0] - 1) * step + shape[1] * dtype.itemsize)
+        parts = [np.frombuffer(whole, dtype, shape[1], k * step) for k in range(shape[0])]
+        return np.array(parts, dtype).reshape(shape)
 
     def open(self, ahead: int = 0) -> Any:
         """Return an open file that fetches the requested bytes, or blocks of `ahead` bytes."""
@@ -153,4 +169,25 @@ Place = LocalFile | AddressedFile
 
 def place(path: str) -> Place:
     """Return the file at a path or an address."""
-    return AddressedFile(path) if is_address(path) else LocalFile(path)
+    return AddressedFile(path) if "://" in path else LocalFile(path)
+
+
+def in_bands(
+    read: Callable[[int, int], npt.NDArray[Any]], shape: tuple[int, int], memory: int
+) -> Callable[[int, int], npt.NDArray[np.float64]]:
+    """Return a function that returns rows, given one that reads them from columns on disk.
+
+    Many rows are read at a time, because a column is a small piece of each band.
+    """
+    n_rows, n_columns = shape
+    height = max(1, min(memory // 4, _BAND) // (8 * max(n_columns, 1)))
+    held, first, end = np.empty((n_columns, 0)), 0, 0
+
+    def rows(lo: int, hi: int) -> npt.NDArray[np.float64]:
+        nonlocal held, first, end
+        if lo < first or hi > end:
+            first, end = lo, min(n_rows, max(hi, lo + height))
+            held = read(first, end)
+        return np.ascontiguousarray(held[:, lo - first : hi - first].T, dtype=np.float64)
+
+    return rows

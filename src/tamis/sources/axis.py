@@ -2,7 +2,7 @@
 
 Small sparse data is transposed in memory; other rows become columns through a column store on disk,
 in bounded memory (`stores/row_transpose.py`). Columns become rows in memory or, where dense columns
-do not fit, through a memory-mapped column store.
+do not fit, through a column store that is read in bands of rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from tamis.core.files import scratch_folder, scratch_for
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.kernels.counting_sort import scatter_entries
+from tamis.sources.addresses import in_bands
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.base import (
     ColumnSource,
@@ -71,7 +72,7 @@ def to_columns(
         return source
     memory = source.memory if memory is None else memory
     if store is None:
-        held = _held(source, memory, progress)
+        held = held_columns(source, memory, progress)
         if held is not None:
             return held
         with ExitStack() as stack:
@@ -96,7 +97,7 @@ def to_columns(
     return made
 
 
-def _held(source: Source, memory: int, progress: Progress) -> HeldColumns | None:
+def held_columns(source: Source, memory: int, progress: Progress) -> HeldColumns | None:
     """Transpose a few sparse rows in memory; return None if they need a store."""
     if not source.is_small(memory) or not isinstance(source, RowSource):
         return None
@@ -104,7 +105,7 @@ def _held(source: Source, memory: int, progress: Progress) -> HeldColumns | None
     # Even a short file can have feature numbers up to billions.
     if not pieces or 64 * (source.n_columns or 0) > memory:
         return None
-    return HeldColumns(source, *join(pieces))
+    return HeldColumns(source, *(pieces[0] if len(pieces) == 1 else join(pieces)))
 
 
 class HeldColumns(Wrapper, ColumnSource):
@@ -142,17 +143,6 @@ class HeldColumns(Wrapper, ColumnSource):
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""
         return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi)).without_zeros()
-
-
-@contextmanager
-def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
-    """Yield a source of columns; a temporary column store is removed at the end."""
-    at_hand = source if isinstance(source, ColumnSource) else _held(source, source.memory, progress)
-    if at_hand is not None:
-        yield at_hand
-        return
-    with scratch_folder(source.work_folder()) as folder:
-        yield to_columns(source, folder / "now.cols", progress=progress)
 
 
 def to_rows(source: Source) -> RowSource:
@@ -250,20 +240,20 @@ class _Rows(Wrapper, RowSource):
     def _part(self) -> Callable[[int, int], Any]:
         """Return a function that returns the values of a range of rows, from all columns.
 
-        Dense columns are in memory, or in a mapped file.
+        Dense columns are in memory, or in a store.
         """
         source = self._source
         if source.layout == "sparse":
             return vectors(source.load()[0].tocsr()).part
         fits = 16 * self.n_rows * (self.n_columns or 0) <= self.memory
         if isinstance(source, ColumnStore):
-            columns = source.mapped()
-        elif fits or isinstance(source, MemorySource):
+            return in_bands(source.some_rows, (self.n_rows, self.n_columns or 0), self.memory)
+        if fits or isinstance(source, MemorySource):
             columns = source.load()[0].T
-        else:
-            folder = scratch_for(self, self.work_folder())
-            columns = write_store(folder / "now.cols", source).mapped()
-        return lambda lo, hi: np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
+            return lambda lo, hi: np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
+        folder = scratch_for(self, self.work_folder())
+        store = write_store(folder / "now.cols", source)
+        return in_bands(store.some_rows, (store.n_rows, store.n_columns), self.memory)
 
 
 def _description(source: Source) -> dict[str, Any]:

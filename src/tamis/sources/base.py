@@ -22,8 +22,7 @@ from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.core.target import MOST_CLASSES
-from tamis.core.tasks import task_of
+from tamis.core.target import MOST_CLASSES, task_of
 from tamis.sources.rebatch import Piece, join_labels, rebatch
 
 #: Called as progress(what, done, total): the task, the amount done, and the total (None if

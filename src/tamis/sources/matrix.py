@@ -89,7 +89,7 @@ def load_y(path: str) -> npt.NDArray[Any]:
     """Read a target written by numpy.save."""
     try:
         y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy raises many kinds for a damaged header
         raise SourceError(
             f"{path} cannot be read as a target; write it with numpy.save, without objects"
         ) from error
@@ -111,7 +111,13 @@ class MatrixSource(ColumnSource, RowSource):
 
     @cached_property
     def _columns(self) -> Compressed:
-        return vectors(self._matrix.tocsc())
+        try:
+            return vectors(self._matrix.tocsc())
+        except MemoryError as error:
+            raise SourceError(
+                f"{self.path or self.format} has {self.n_columns:,} columns, which do not fit in "
+                "memory; check how it was written, or number its columns without gaps"
+            ) from error
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""

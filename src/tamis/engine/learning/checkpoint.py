@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import DAMAGE, SourceError
 from tamis.core.files import atomic_file, reason
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.engine.learning.model import classes_from_json, classes_to_json
 from tamis.engine.learning.training import Position, Training
-from tamis.methods.online.progressive import Curve
+from tamis.methods.online.progressive import Curve, Turnover
 from tamis.methods.online.weights import from_arrays, to_arrays
 from tamis.sources.base import BadLines, Progress
 
@@ -62,7 +62,8 @@ def write_checkpoint(
     }
     text = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
     with atomic_file(path, hint="free some space") as file:
-        np.savez(file, record=text, curve=training.curve.state(), **to_arrays(learner.model))  # type: ignore[arg-type]
+        state = {"curve": training.curve.state(), "turnover": training.turnover.state()}
+        np.savez(file, record=text, **state, **to_arrays(learner.model))  # type: ignore[arg-type]
 
 
 def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> float:
@@ -77,14 +78,13 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
                 from_arrays(training.learner.model, arrays)
                 training.learner.columns.width = int(record["n_features_in"])
                 training.curve = Curve.from_state(arrays["curve"])
+                if "turnover" in arrays:  # earlier versions had none
+                    training.turnover = Turnover.from_state(arrays["turnover"])
                 if record["base"] is not None:
                     training.set_base(record["base"])
                 position = record["position"] | {"bad": BadLines(**record["position"]["bad"])}
                 training.position = Position(**position)
-    except (
-        LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile,
-        zlib.error,
-    ) as error:  # fmt: skip
+    except (*DAMAGE, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(

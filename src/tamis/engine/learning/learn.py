@@ -101,7 +101,7 @@ def make_learner(method: str, **parameters: Any) -> OnlineLearner:
 
 def learn(
     data: Any,
-    learner: Any = "sofs",
+    learner: Any = "row-sieve",
     *,
     out: str | Path | None = None,
     test: Any = None,
@@ -116,7 +116,7 @@ def learn(
     shards: int | None = None,
     force: bool = False,
     progress: Progress = silent,
-    hooks: Hooks = Hooks(),  # noqa: B008  (it is frozen)
+    hooks: Hooks = Hooks(),
     **reading: Any,
 ) -> Learned:
     """Learn from a stream, and write the model to a folder.
@@ -138,13 +138,13 @@ def learn(
         Write a checkpoint next to `out` every this many seconds, and on Ctrl-C. The same call
         resumes from it and ends with the same model, bit for bit.
     cluster : str or dask.distributed.Client, optional
-        Learn shards of the rows on workers, each with its own SOFS, and merge them
-        (`MergedSOFS`): ``"local:2"`` for two processes, or the address or a client of a Dask
-        cluster. Every worker must be able to read the files.
+        Learn shards of the rows on workers, each with its own RowSieve or SOFS, and merge them
+        (`MergedRowSieve`, `MergedSOFS`): ``"local:2"`` for two processes, or the address or a
+        client of a Dask cluster. Every worker must be able to read the files.
     shards : int, optional
         Number of shards. By default each file is a shard. A single file that can be split (a row
         store between rows, uncompressed svmlight text between lines) makes as many shards as
-        ``"local:2"`` has processes, or as `MergedSOFS.shards` says. On a Dask cluster the number
+        ``"local:2"`` has processes, or as the parameter `shards` says. On a Dask cluster the number
         must be given, because the model depends on it. Shard s of S has rows s n // S to
         (s + 1) n // S - 1 of a store of n rows.
     force : bool

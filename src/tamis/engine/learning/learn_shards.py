@@ -19,7 +19,10 @@ from tamis.engine.learning.training import Schedule, Training
 from tamis.engine.workers.executors import process_count, workers
 from tamis.kernels.threads import threads
 from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.merged_row_sieve import MergedRowSieveLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
+from tamis.methods.online.row_sieve import RowSieveLearner
+from tamis.methods.online.shards import MergedLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.methods.online.weights import KeptWeights
 from tamis.sources import open_rows
@@ -28,17 +31,24 @@ from tamis.sources.base import BadLines, Progress, RowSource
 #: The rows of a shard: the file, the number of the range in it, and how many ranges it has.
 Cut = tuple[str, int, int]
 
+#: Learners that can be merged, and what they become.
+MERGED: dict[type[OnlineLearner], type[MergedLearner]] = {
+    RowSieveLearner: MergedRowSieveLearner,
+    SofsLearner: MergedSofsLearner,
+}
 
-def merged_learner(learner: OnlineLearner, shards: int) -> MergedSofsLearner:
+
+def merged_learner(learner: OnlineLearner, shards: int) -> MergedLearner:
     """Return the merged form of a learner, or raise an error if it has none."""
-    params = learner.get_params()
-    if type(learner) not in (SofsLearner, MergedSofsLearner) or params["n_features"] == "auto":
+    params, kind = learner.get_params(), type(learner)
+    found = MERGED.get(kind, kind)
+    if not issubclass(found, MergedLearner) or params["n_features"] == "auto":
         raise ParameterError(
-            "--cluster (cluster=) merges learners of the method sofs with a number of features; "
-            "other learners run in this process, row by row"
+            "--cluster (cluster=) merges learners of the methods row-sieve and sofs with a number "
+            "of features; other learners run in this process, row by row"
         )
-    known = MergedSofsLearner.parameter_names
-    return MergedSofsLearner(**{k: v for k, v in params.items() if k in known} | {"shards": shards})
+    known = found.parameter_names
+    return found(**{k: v for k, v in params.items() if k in known} | {"shards": shards})
 
 
 def cut_shards(
@@ -67,14 +77,14 @@ def cut_shards(
         )
     if shards is None and not can_be_cut:
         shards = 1
-    elif shards is None and isinstance(learner, MergedSofsLearner):
+    elif shards is None and isinstance(learner, MergedLearner):
         shards = learner.shards
     elif shards is None and isinstance(cluster, str) and cluster.startswith("local:"):
         shards = process_count(cluster)
     elif shards is None:
         raise ParameterError(
             f"give with --shards (shards=) how many shards {source.name} is to be cut into, 1 for "
-            "one SOFS; the model depends on it, so the number of workers does not decide"
+            "one learner; the model depends on it, so the number of workers does not decide"
         )
     return [(paths[0], number, shards) for number in range(shards)]
 
@@ -88,9 +98,11 @@ def learn_shards(
 ) -> None:
     """Learn each shard in a worker, and merge them in the learner of a started training."""
     learner = training.learner
-    assert isinstance(learner, MergedSofsLearner)
+    assert isinstance(learner, MergedLearner)
     params = {k: v for k, v in learner.get_params().items() if k != "shards"}
-    call = functools.partial(_learn_shard, params, learner.classes_, training.schedule, reading)
+    one = next(kind for kind, merged in MERGED.items() if merged is type(learner))
+    classes, schedule = learner.classes_, training.schedule
+    call = functools.partial(_learn_shard, one, params, classes, schedule, reading)
     models: list[KeptWeights] = []
     bases: dict[int, str] = {}
     with workers(cluster) as run:
@@ -114,6 +126,7 @@ def learn_shards(
 
 
 def _learn_shard(
+    kind: type[OnlineLearner],
     params: dict[str, Any],
     classes: npt.NDArray[Any],
     schedule: Schedule,
@@ -125,7 +138,7 @@ def _learn_shard(
     Returns the model, its number of columns, the base of indices, and bad lines.
     """
     path, number, of = cut
-    learner = SofsLearner(**params)
+    learner = kind(**params)
     (source,) = open_rows(path, **reading)
     rows = source.share(number, of)
     assert rows is not None

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import InputError, SourceError
+from tamis.core.checksums import check_record, with_checksum
+from tamis.core.errors import DAMAGE, InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.notebook import card, html_table, listed
@@ -36,6 +37,9 @@ MODEL = MARKERS["model"]
 
 #: Features, and classes with their weights, that a notebook shows.
 LISTED, MOST_CLASSES = 10, 4
+
+#: Features whose comings and goings model.json lists, the latest first.
+MOST_TURNOVER = 1_000
 
 _ARRAYS = ("features", "weights", "confidence")
 
@@ -123,7 +127,7 @@ def save_model(
     Parameters
     ----------
     learner : estimator or OnlineLearner
-        SOFS, MergedSOFS, PET, FOFS, OGD or AROW, fitted.
+        RowSieve, SOFS, PET, FOFS, OGD, AROW or a merged learner, fitted.
     folder : str or path
         The folder; must not exist, unless `force` is True and it is a model.
     **facts
@@ -148,7 +152,8 @@ def save_model(
         if names is not None:
             (work / "names.json").write_bytes(_json(names))
         sums = {path.name: zlib.crc32(path.read_bytes()) for path in sorted(work.iterdir())}
-        (work / MODEL).write_bytes(_json({**record, **facts, "crc32": sums}))
+        whole = masked({**record, **facts, "crc32": sums})
+        (work / MODEL).write_bytes(_json(with_checksum(whole)))
     return Path(folder)
 
 
@@ -162,8 +167,8 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
         record = json.loads((path / MODEL).read_text(encoding="utf-8"))
         version = record["format_version"]
         if version == FORMAT_VERSION:
-            return _read(path, record)
-    except (LookupError, ValueError, TypeError, AttributeError, OSError, EOFError) as error:
+            return _read(path, check_record(record))
+    except DAMAGE as error:
         raise SourceError(f"{path} is damaged ({reason(error)}); run tamis learn again") from error
     raise SourceError(
         f"{path} was written in format {version!r} and this tamis reads format {FORMAT_VERSION}; "
@@ -186,6 +191,7 @@ def _content(
     columns, hashed = learner.columns, learner.n_bits is not None
     known = {number: name for name, number in columns.numbers.items()}
     names = [known.get(j, str(j)) for j in kept.tolist()] if known and not hashed else None
+    names = columns.names_of(kept) if columns.hashed_names else names
     record = {
         "format_version": FORMAT_VERSION,
         "method": learner.public_name,
@@ -203,9 +209,19 @@ def _content(
         "curve": getattr(learner, "curve_", None),
         "size_curve": getattr(learner, "size_curve_", None),
         "bad_lines": getattr(learner, "bad_lines_", {}),
+        "changes": getattr(learner, "changes_", []),
+        "turnover": _turnover(learner),
         "versions": versions(),
     }
     return record, arrays, names
+
+
+def _turnover(learner: OnlineLearner) -> list[list[Any]]:
+    """Return name, first and last row, and entries of features that came or left recently."""
+    entries = getattr(learner, "turnover_", {})
+    latest = sorted(entries, key=lambda j: -max(entries[j][:2]))[:MOST_TURNOVER]
+    names = learner.columns.names_of(np.array(latest, dtype=np.int64))
+    return [[name, *entries[j]] for name, j in zip(names, latest, strict=True)]
 
 
 def _read(path: Path, record: dict[str, Any]) -> SavedModel:
@@ -222,6 +238,10 @@ def _read(path: Path, record: dict[str, Any]) -> SavedModel:
     fits = arrays["weights"].shape == (kept, blocks) and arrays["confidence"].shape == (kept,)
     types = [arrays[name].dtype for name in _ARRAYS] == [np.int64, np.float64, np.float64]
     rising = bool(np.all(np.diff(arrays["features"]) > 0))
+    numbers = [record["names"]["base"], record["n_features_in"]]
+    numbers += [n for n in (record["n_bits"], record["n_columns"]) if n is not None]
+    types = types and all(type(n) is int for n in numbers) and type(record["open"]) is bool
+    types = types and type(record["names"]["prefix"]) is str and type(record["normalize"]) is bool
     if not (fits and types and rising and record["kept"] == kept):
         raise ValueError("its files do not belong together")
     return SavedModel(record, arrays, classes, names)

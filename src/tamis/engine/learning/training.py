@@ -16,16 +16,20 @@ import numpy as np
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
-from tamis.core.tasks import TASKS, look_like_numbers
+from tamis.core.target import TASKS, look_like_numbers
 from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
+from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import OnlineLearner
-from tamis.methods.online.progressive import Curve, Recent
+from tamis.methods.online.progressive import Curve, Recent, Turnover
 from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Ints
 from tamis.sources.base import BadLines, Progress, RowSource, silent
 from tamis.sources.rebatch import join
 from tamis.sources.text.svmlight_rows import SKIP
+
+#: The comings and goings of more kept features than this are not recorded.
+MOST_WATCHED = 5_000
 
 #: Description of rows whose label is not a class, for counts of skipped lines.
 NO_CLASS = "with a label that is not among the classes"
@@ -118,13 +122,13 @@ class Training:
         self,
         learner: OnlineLearner,
         sources: Sequence[RowSource],
-        schedule: Schedule = Schedule(),  # noqa: B008  (it is frozen)
+        schedule: Schedule = Schedule(),
         rivals: Sequence[OnlineLearner] | None = None,
     ) -> None:
         self.learner, self.sources, self.schedule = learner, sources, schedule
         self.learners = [learner, *(rivals or ())]
         self.position = Position()
-        self.curve = Curve()
+        self.curve, self.turnover = Curve(), Turnover()
         self.recent = None if rivals is None else Recent(len(self.learners))
         #: Lines skipped so far in the current pass.
         self.bad = BadLines()
@@ -202,6 +206,8 @@ class Training:
             for learner in self.learners:
                 learner.update(learner.prepare(part), codes)
             work = self.learner.work_
+            if self.recent is None and isinstance(self.learner, KeptLearner):
+                self._note_kept(work["rows"])
             self.curve.record(work["rows"], work["mistakes"], work["entered"])
             if self.recent is not None:
                 mistakes = np.array([learner.work_["mistakes"] for learner in self.learners])
@@ -214,10 +220,19 @@ class Training:
             raise InputError(f"{self.sources[0].name} holds no row to learn from; give some")
         self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
         self.learner.curve_ = self.curve.table()
+        if self.turnover.entries:
+            self.turnover.record(self.rows, self.learner.kept_)
+        self.learner.turnover_ = self.turnover.entries
 
     def set_base(self, base: int | None) -> None:
         """Set what svmlight indices count from."""
         self.base, self.learner.columns.base = base, base or 0
+
+    def _note_kept(self, rows: int) -> None:
+        """Record which features are kept, at the points of the curve, unless they are too many."""
+        assert isinstance(self.learner, KeptLearner)
+        if rows % self.curve.every == 0 and self.learner.n_features_ <= MOST_WATCHED:
+            self.turnover.record(rows, self.learner.kept_)
 
     # --- small steps -------------------------------------------------------------------------
 

@@ -83,14 +83,15 @@ def tune(
     Parameters
     ----------
     learner : estimator or OnlineLearner
-        SOFS, PET, FOFS, OGD or AROW, as it will be used; it is not changed.
+        RowSieve, SOFS, PET, FOFS, OGD or AROW, as it will be used; it is not changed.
     data : path, list of paths, Source, array, scipy sparse matrix, data frame, or RowBlocks
         The training rows.
     y : array-like, optional
         Their classes, if the data has none.
     grid : mapping of parameter names to values, optional
         What to try; default: powers of ten for gamma, eta and lam
-        (`tamis.engine.learning.tune.GRID`), those that the learner has.
+        (`tamis.engine.learning.tune.GRID`), those that the learner has; for RowSieve gammas of
+        0.003 to 10.
     rows : int, optional
         The maximum number of rows to read; default: all.
     task : {"auto", "classification"}, default="auto"
@@ -145,12 +146,17 @@ def tune(
     return Tuned(best, chosen, table, training.rows, recent.rows)
 
 
+def grid_of(learner: OnlineLearner) -> dict[str, Sequence[float]]:
+    """Return what is tried by default: `GRID`, or the values that the learner itself names."""
+    return {k: v for k, v in {**GRID, **learner.grid}.items() if k in learner.parameter_names}
+
+
 def _settings(
     learner: OnlineLearner, grid: Mapping[str, Sequence[float]] | None
 ) -> list[dict[str, Any]]:
     """Return every setting of a grid, smaller values first, invalid ones of `GRID` left out."""
     name, known = learner.public_name, learner.parameter_names
-    chosen = {k: v for k, v in GRID.items() if k in known} if grid is None else dict(grid)
+    chosen = grid_of(learner) if grid is None else dict(grid)
     for parameter, values in chosen.items():
         if parameter not in known:
             raise ParameterError(f"{name} has no parameter {parameter!r} to tune")

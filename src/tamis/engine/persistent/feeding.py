@@ -24,7 +24,7 @@ from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.engine.groups import Labels, labels_of, refuse_groups
 from tamis.engine.log_tables import arrow_names, numbered_names
-from tamis.engine.loop import ScoredColumns, Scorer, advance, ahead
+from tamis.engine.loop import Commits, ScoredColumns, Scorer, advance, ahead
 from tamis.engine.persistent.selection_state import REPLACED, SelectionState, as_keys
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
 from tamis.engine.stopping import Stopper
@@ -246,10 +246,11 @@ class Feeding:
                     "feature all the same"
                 )
             if take.any():  # one that was fed before was checked then
-                state.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
+                new = block if take.all() else block.pick(np.flatnonzero(take))
+                state.selector.refuse_bad_values(new if state.encoded is None else self._ready(new))
             takes.append(take)
             seen += block.width
-        called = Names.joined(names) if names else None
+        called = Names.joined(names) if len(names) > 1 else next(iter(names), None)
         if called is not None:
             order = np.argsort(marks := name_hashes(called), kind="stable")
             again = order[1:][marks[order[1:]] == marks[order[:-1]]]
@@ -326,8 +327,8 @@ class Feeding:
             stopper = Stopper(state.stop, state.selector, state.target, state.columns)
             stopper.rest = rest
         advance(
-            state.selector, ahead(score, self._picked(take, first)), state, commit,
-            every=COMMIT_EVERY, total=len(take), stopper=stopper, progress=self.progress,
+            state.selector, ahead(score, self._picked(take, first)), state,
+            Commits(commit, COMMIT_EVERY), total=len(take), stopper=stopper, progress=self.progress,
         )  # fmt: skip
         self.fed.taken = state.selector.n_features_in_ - first
 

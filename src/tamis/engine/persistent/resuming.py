@@ -21,15 +21,15 @@ from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import EncodedSource, unchanged
+from tamis.engine.encoded import EncodedSource
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import Scorer, advance, ahead, warn_of_leak
+from tamis.engine.loop import Commits, Scorer, advance, ahead, warn_of_leak
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state
 from tamis.engine.persistent.state_file import Record
-from tamis.engine.runs import Run
+from tamis.engine.runs import Run, unencoded
 from tamis.engine.seen_columns import target_hashes
 from tamis.engine.selecting import Watch, adjustments_of, describe_run, row_roles, watched
 from tamis.engine.stopping import Stopper
@@ -97,8 +97,8 @@ def begin(
             f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
             "if it is stopped"
         )
-    asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
-    common = CommonParameters.of(selector, asked)
+    requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
+    common = CommonParameters.of(selector, requested)
     target = common.target(chosen, source.target())
     target.refuse_constant()
     aside: Record = {
@@ -136,9 +136,7 @@ def begin(
         grouped(columns, groups)  # which says what is wrong with them
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     request["aside"] = aside
-    encoded = (
-        unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
-    )
+    encoded = unencoded(0, 0) if state.encoded is None else state.encoded.encoding.record()
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
     facts |= adjustments_of(target, sample_weight, row_groups)
@@ -238,7 +236,7 @@ def resume(
             chosen,
             ahead(scorer, columns.columns(width, start, progress=progress)) if execute is None
             else execute(scorer, columns, width, progress, start),
-            state, commit, every=every, total=columns.n_columns, whole=True,
+            state, Commits(commit, every), total=columns.n_columns, whole=True,
             stopper=None if state.stop is None
             else Stopper(state.stop, chosen, state.target, state.columns).over(columns),
             progress=progress if watch is None else watched(progress, lambda: watch(state.run)),

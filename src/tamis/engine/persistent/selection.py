@@ -24,7 +24,6 @@ from tamis.core.params import OneOf, check
 from tamis.core.sentences import counted
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
-from tamis.engine.encoded import unchanged
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.persistent.feeding import Fed, Feeding
 from tamis.engine.persistent.saved_selection import not_persistent
@@ -36,12 +35,11 @@ from tamis.engine.persistent.selection_state import (
     started_state,
 )
 from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
-from tamis.engine.runs import Run
+from tamis.engine.runs import Run, unencoded
 from tamis.engine.selecting import adjustments_of, describe_run
-from tamis.sources import Source, format_of, open_source, read_like
+from tamis.sources import Source, format_of, open_source, read_like, temporary_columns
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.aside import covariates_of
-from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, as_path, silent
 from tamis.sources.tables.daily import MISSING_ROWS
 
@@ -147,8 +145,8 @@ class Selection:
             Replace an existing run.
         """
         chosen: Any = as_selector(selector)
-        asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
-        common = CommonParameters.of(selector, asked)
+        requested = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
+        common = CommonParameters.of(selector, requested)
         if common.keep is not None:
             raise ParameterError(KEEP_LATER)
         target = common.target(chosen, y)
@@ -165,9 +163,7 @@ class Selection:
             state.keys = as_keys(key, target.n_rows, "key")
         if is_series(y) and y.name:
             state.target_name = str(y.name)
-        encoded = (
-            unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
-        )
+        encoded = unencoded(0, 0) if state.encoded is None else state.encoded.encoding.record()
         source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                   "name": "columns that are fed", "fingerprint": "", **encoded,
                   **adjustments_of(target, sample_weight)}  # fmt: skip
@@ -184,9 +180,10 @@ class Selection:
         are looked up by name, so a folder from someone else cannot run code.
         """
         path = Path(folder)
-        recover_missing(path)
         if not os.path.isfile(path / STATE):
-            raise SourceError(not_persistent(path))
+            recover_missing(path)
+            if not os.path.isfile(path / STATE):
+                raise SourceError(not_persistent(path))
         found = cls(SelectionState.read(path, selector), selector)
         if found._state.shown() is None:  # a crash came between a commit and its export
             with contextlib.suppress(OSError, sqlite3.Error), only_writer(path, wait=False):
@@ -249,7 +246,8 @@ class Selection:
         check("feed", "missing_rows", missing_rows, OneOf(MISSING_ROWS))
         facts = dict(facts or {}) if keys is None else {**(facts or {}), "keys": keys}
         before = self._state.head["run"]["source"].get("details") or {}
-        reading = read_like(columns, before.get("decimal"), reading)
+        if (decimal := before.get("decimal")) is not None:
+            reading = read_like(columns, decimal, reading)
         is_path = isinstance(columns, str | os.PathLike) and missing_rows != "error"
         if is_path and (reading.get("format") or format_of(as_path(columns))) == "daily":
             reading = {**reading, "missing_rows": missing_rows}

@@ -28,13 +28,13 @@ from tamis.core.files import atomic_file
 from tamis.core.masking import masked
 from tamis.core.target import Target
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of, prepared, unchanged
+from tamis.engine.encoded import EncodedSoFar, Encoding
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
 from tamis.engine.persistent.saved_selection import Piece, SavedSelection, cannot_be_fed, read_log
 from tamis.engine.persistent.state_file import Record, put, read, reading, writing
-from tamis.engine.runs import RUN_FIELDS, Run, readable_files
+from tamis.engine.runs import RUN_FIELDS, Run, readable_files, unencoded
 from tamis.engine.seen_columns import SeenColumns, name_hashes
 from tamis.engine.stopping import Stop
 from tamis.measures.auto import from_name, known_by_name
@@ -130,8 +130,8 @@ class SelectionState(SavedSelection):
     def remember(self, scored: ScoredColumns) -> None:
         """Store what is needed of the columns that the selector was updated with."""
         held, block = self.selector.held_features, scored.block
-        if len(waiting := self.selector.table_features):  # they may be kept when their table ends
-            held = np.union1d(held, waiting)
+        if self.selector.is_inside_table:  # its columns may be kept when it ends
+            held = np.union1d(held, self.selector.table_features)
         if scored.hashes is not None and scored.names is not None:
             features = np.arange(scored.first, scored.first + len(scored.names))
             self.seen.add(features, name_hashes(scored.names), scored.hashes)
@@ -236,7 +236,7 @@ class SelectionState(SavedSelection):
         if self.encoded is not None and len(log):
             facts["source"] = facts["source"] | self.encoded.record(selector.held_features)
         elif selector.gaps[0]:
-            facts["source"] = facts["source"] | unchanged(selector)
+            facts["source"] = facts["source"] | unencoded(*selector.gaps)
         if hasattr(selector, "measure_"):
             facts["measure"] = repr(selector.measure_)
             facts["measure_reason"] = selector.measure_reason
@@ -248,11 +248,9 @@ class SelectionState(SavedSelection):
             }  # fmt: skip
         with writing(self.folder, new=number == 1) as opened:
             if number == 1:
+                about: Record = {"labels": self.labels, "keys": self.keys}
                 put(
-                    opened,
-                    "rows",
-                    0,
-                    {"labels": self.labels, "keys": self.keys, **self._adjusted()},
+                    opened, "rows", 0, about | (self._adjusted() if self.target.is_adjusted else {})
                 )
             pieces = self._put_log(opened)
             for feature in sorted(held - self.stored):
@@ -369,7 +367,7 @@ class SelectionState(SavedSelection):
             state = cls(
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,
-                stop=Stop.of(head.get("stop")),
+                stop=Stop.of(head["stop"]) if head.get("stop") else None,
                 head=head, history=stored.history, pieces=[p for p, _ in pieces], mark=log.mark,
             )  # fmt: skip
             for piece, seen in pieces:
@@ -480,7 +478,8 @@ def new_state(
         again = None
         if labels.dtype != object:
             again = Target.of(labels, target.task)
-            again = again.adjusted(target.weights, target.given, target.row_groups)
+            if target.is_adjusted:
+                again = again.adjusted(target.weights, target.given, target.row_groups)
         if again is None or again.fingerprint != target.fingerprint:
             raise InputError(
                 "the classes of the target are neither all numbers nor all text, so they cannot be "
@@ -502,17 +501,17 @@ def _restored_target(rows: Mapping[str, Any], source: Mapping[str, Any]) -> Targ
         fractions = labels.dtype.kind == "f" and np.any(labels != np.floor(labels))
         task = "regression" if fractions else "classification"
     target = replace(Target.of(labels, task), reason=str(source.get("task_reason", "")))
-    return target.adjusted(rows.get("weights"), given, rows.get("row_groups"))
+    adjustments = rows.get("weights"), given, rows.get("row_groups")
+    given_any = any(one is not None for one in adjustments)
+    return target.adjusted(*adjustments) if given_any else target
 
 
 def started_state(
     selector: Any, target: Target, common: CommonParameters, name_prefix: str, name_base: int
 ) -> SelectionState:
     """Return the empty state of a selector that has started its stream."""
-    encoding = encoding_of(common.encode, common.missing)
-    stop = Stop.for_selector(common.stop, selector, target)
+    encoding, stop, reason = common.prepare(selector, target)
     state = new_state(selector, target, encoding, stop)
-    reason = prepared(selector, target, encoding)
     selector.start(target, name_prefix=name_prefix, name_base=name_base)
     if reason:
         selector.measure_reason = reason

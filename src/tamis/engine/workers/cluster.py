@@ -18,6 +18,7 @@ from typing import Any
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
 from tamis.core.files import reason
+from tamis.engine.workers.copies import Version, current
 from tamis.engine.workers.ranges import Crew, Task
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
@@ -33,8 +34,8 @@ def on_cluster(cluster: Any) -> Iterator[Crew]:
     client = cluster
     with contextlib.ExitStack() as stack:
         if not isinstance(cluster, distributed.Client):
-            asked = distributed.Security().get_connection_args("client")
-            if cluster.startswith("tls://") and asked.get("ssl_context") is None:
+            settings = distributed.Security().get_connection_args("client")
+            if cluster.startswith("tls://") and settings.get("ssl_context") is None:
                 raise ClusterError(  # Dask would find out late, and wait for a minute
                     f"the Dask scheduler at {cluster!r} needs a certificate, and Dask's "
                     "configuration names none for clients; set distributed.comm.tls (see "
@@ -73,17 +74,22 @@ class _Workers:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._client.submit(bytes, what, pure=False)
 
-    def examine(self, task: Task, shared: Any, kept: Any) -> _Answer:
+    def forget(self, reference: Any) -> None:
+        """Do nothing: Dask forgets bytes that no task needs."""
+
+    def examine(self, task: Task, shared: Any, version: Version | None) -> _Answer:
         """Score the blocks of a task on a worker."""
-        return self.submit(_examine, task, shared, kept, self._ours)
+        return self.submit(_examine, task, shared, version, self._ours)
 
 
-def _examine(task: Task, shared: bytes, kept: bytes | None, ours: dict[str, str]) -> Any:
+def _examine(task: Task, shared: bytes, version: Version | None, ours: dict[str, str]) -> Any:
     from distributed import get_worker
 
     who = f"the worker {get_worker().address}"
     refuse_other(who, versions(), ours)  # it may have joined after all were checked
-    return task.done_by(who, shared, kept)
+    return task.done_by(
+        who, shared, lambda: None if version is None else current(version, lambda part: part)
+    )
 
 
 class _Answer:
@@ -160,7 +166,7 @@ def check_workers(client: Any) -> None:
         who = f"the worker {worker}"
         if isinstance(found, OSError):  # the connection was cut
             raise ClusterError(
-                f"{who} ended when it was asked for its versions, most likely for lack of memory; "
+                f"{who} ended before it sent its versions, most likely for lack of memory; "
                 "give it more (dask worker --memory-limit)"
             )
         if not isinstance(found, dict):

@@ -12,7 +12,20 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.engine.loop import Executor, Scorer
-from tamis.engine.workers.ranges import Crew, News, in_order, one_by_one, packed, tasks
+from tamis.engine.workers.copies import Copies
+from tamis.engine.workers.ranges import (
+    Crew,
+    Done,
+    Pace,
+    Promise,
+    Task,
+    fetching,
+    in_order,
+    one_by_one,
+    packed,
+    tasks,
+)
+from tamis.methods.replaying import Replaying
 from tamis.sources.base import ColumnSource, Progress
 
 
@@ -39,14 +52,26 @@ def executor(cluster: Any) -> Iterator[Executor]:
         def execute(
             scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
         ) -> Generator[Any]:
-            shared, news = found.share(packed(scorer, source)), News(scorer, found.share)
-            done = in_order(
-                tasks(source, width, progress, start),
-                lambda task: found.examine(task, shared, news.latest()),
-                2 * found.size + 2,
-                lambda task: progress("examining columns", task.last, source.n_columns),
+            shared, decides = (
+                found.share(packed(scorer, source)),
+                scorer.deciding or scorer.selector,
             )
-            return stack.enter_context(contextlib.closing(one_by_one(done)))
+            pace, copies = Pace(found.size, may_grow=isinstance(decides, Replaying)), None
+            if isinstance(decides, Replaying):
+                copies = Copies(decides, found.share, found.forget)
+
+            def submit(task: Task) -> Promise:
+                return found.examine(task, shared, None if copies is None else copies.latest())
+
+            def note(task: Task, done: Done) -> None:
+                pace.took(task.last - task.first, done.seconds, done.size)
+                progress("examining columns", task.last, source.n_columns)
+
+            done = in_order(
+                tasks(source, width, progress, start, pace), submit, pace.may_begin, note
+            )
+            results = one_by_one(done, fetching(decides, source))
+            return stack.enter_context(contextlib.closing(results))
 
         yield execute
 
@@ -56,7 +81,10 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
     """Yield a function that maps another over items on workers, with results in order."""
     with crew(cluster) as found:
         yield lambda call, items: in_order(
-            iter(items), lambda item: found.submit(call, item), found.size + 1, lambda _: None
+            iter(items),
+            lambda item: found.submit(call, item),
+            lambda waiting: waiting <= found.size,
+            lambda *_: None,
         )
 
 

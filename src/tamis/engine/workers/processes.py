@@ -21,7 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.engine.workers.ranges import Task
+from tamis.engine.workers.copies import Version, current
+from tamis.engine.workers.ranges import Done, Task
+from tamis.methods.known_pairs import Copy
 
 #: Processes are restarted at most this many times without a result in between.
 LOSSES = 2
@@ -47,21 +49,20 @@ class Processes:
         )
 
     def share(self, what: bytes) -> Path:
-        """Write the next file, which each process reads once, instead of sending it with each task.
-
-        Only the first and the last two files are kept; a process can do without those it missed.
-        """
-        if self._shared > 2:
-            with contextlib.suppress(OSError):  # in use by a reader, on some systems
-                Path(self._folder.name, str(self._shared - 2)).unlink()
+        """Write the next file, which each process reads once: tasks only name it."""
         path = Path(self._folder.name, str(self._shared))
         path.write_bytes(what)
         self._shared += 1
         return path
 
-    def examine(self, task: Task, shared: Path, kept: Path | None) -> _Answer:
+    def forget(self, reference: Path) -> None:
+        """Delete a file; a process can do without."""
+        with contextlib.suppress(OSError):  # in use by a reader, on some systems
+            reference.unlink()
+
+    def examine(self, task: Task, shared: Path, version: Version | None) -> _Answer:
         """Score the blocks of a task in a process."""
-        return self.submit(_examine, task, shared, kept)
+        return self.submit(_examine, task, shared, version)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
@@ -149,9 +150,10 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _examine(task: Task, shared: Path, news: Path | None) -> Any:
-    kept = None
-    if news is not None:
+def _examine(task: Task, shared: Path, version: Version | None) -> Done:
+    def copy() -> Copy | None:
         with contextlib.suppress(FileNotFoundError):
-            kept = _read(news)
-    return task.done_by("a worker process", _read(shared), kept)
+            return None if version is None else current(version, Path.read_bytes)
+        return None
+
+    return task.done_by("a worker process", _read(shared), copy)

@@ -1,8 +1,10 @@
-"""Split columns into tasks for workers, and return the scored blocks in order.
+"""Split columns into tasks for workers, and return the scored columns in order.
 
-The first tasks are small, so that the first decisions are made early. Their size doubles until the
-overhead per task is negligible; a worker processes a large task block by block. A few more tasks
-are submitted than there are workers, so that none is idle; the driver never holds more than that.
+The first tasks are small, so that the first decisions are made early. Their size grows with the
+columns that are decided, until a task takes a second or two: the cost of sending it is then
+negligible, and what a worker knows about the kept features is never much older than the stream. A
+worker reads a large task block by block. A few more tasks are submitted than there are workers, so
+that none is idle; the driver never holds more than that.
 """
 
 from __future__ import annotations
@@ -10,29 +12,40 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import itertools
 import pickle
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
-from tamis.engine.loop import Scorer
+from tamis.engine.loop import ScoredColumns, Scorer
+from tamis.engine.workers.copies import Version
 from tamis.kernels.threads import threads
+from tamis.methods.known_pairs import Copy, Fetch
+from tamis.methods.replaying import Replaying, can_be_joined
 from tamis.sources.base import ColumnSource, Progress, default_width
 
-#: Columns in the first task.
-FIRST = 256
+#: Columns in the first tasks, and the maximum number of columns in a task.
+FIRST, MOST = 256, 1 << 22
 
-#: The maximum number of blocks in a task, and the maximum number of columns.
+#: The maximum numbers of blocks and columns in a task of a method that may need all columns.
 BLOCKS, ROUND = 8, 8192
 
-#: Number of tasks after which workers are sent any change of the kept features.
-OLD = 64
+#: Seconds that a task should take, and the part of that which the first and the last ones take at
+#: least, if possible.
+SECONDS, SHORT = 1.0, 0.1
+
+#: With many workers a task takes so many seconds for each of them: the driver and the scheduler,
+#: which need some hundredths of a second for a task, get ten of them per second at most.
+FOR_EACH = 0.1
+
+#: Bytes of columns that a worker sends in one piece; tasks are made shorter if one has more.
+PIECE = 64 << 20
 
 
 class Promise(Protocol):
@@ -56,7 +69,10 @@ class Crew(Protocol):
     def share(self, what: bytes) -> Any:
         """Share bytes with all workers; return a reference to them for use in tasks."""
 
-    def examine(self, task: Task, shared: Any, kept: Any) -> Promise:
+    def forget(self, reference: Any) -> None:
+        """Delete what was shared."""
+
+    def examine(self, task: Task, shared: Any, version: Version | None) -> Promise:
         """Score the blocks of a task on a worker, given what was shared."""
 
 
@@ -75,8 +91,9 @@ class Task:
     def __str__(self) -> str:
         return f"columns {self.first:,} to {self.last - 1:,}"
 
-    def done_by(self, who: str, shared: bytes, kept: bytes | None) -> Any:
+    def done_by(self, who: str, shared: bytes, copy: Callable[[], Copy | None]) -> Done:
         """Score the blocks on a worker; failures raise a one-sentence error."""
+        begun = time.perf_counter()
         try:
             scorer, source = opened(shared)
         except (SourceError, OSError) as error:
@@ -85,7 +102,7 @@ class Task:
                 "path"
             ) from error
         try:
-            return self.score(scorer, source, None if kept is None else opened(kept))
+            pieces = self.score(scorer, source, copy())
         except (MemoryError, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.ENOMEM:
                 raise ClusterError(f"{who} cannot read {self} ({error}); try again") from error
@@ -95,44 +112,69 @@ class Task:
                 f"{who} ran out of memory on {self}; take fewer at a time (--width {narrower}), or "
                 "give each worker more memory"
             ) from error
+        return Done(pieces, time.perf_counter() - begun, sum(map(_size, pieces)))
 
-    def score(self, scorer: Scorer, source: ColumnSource | None, kept: Any = None) -> list[Any]:
-        """Score the blocks with one thread, as parallelism comes from the number of workers.
-
-        `kept` is the snapshot of what the selector kept when the task was submitted.
-        """
+    def score(
+        self, scorer: Scorer, source: ColumnSource | None, copy: Copy | None = None
+    ) -> list[ScoredColumns]:
+        """Score the blocks with one thread, as parallelism comes from the number of workers."""
+        selector: Any = scorer.selector
+        score = None
+        if copy is not None:
+            score = functools.partial(
+                selector.score_knowing, copy=copy, send_all=self.block is not None
+            )
         with threads(1):
             if self.block is not None:
-                return [scorer(self.block, kept)]
+                return joined(selector, iter([scorer(self.block, score)]))
             assert source is not None
             width = self.width or self.last - self.first
-            return [scorer(block, kept) for block in source.columns(width, self.first, self.last)]
+            blocks = source.columns(width, self.first, self.last)
+            return joined(selector, (scorer(block, score) for block in blocks))
 
 
-class News:
-    """Send what is kept to workers when a quarter of it has changed, or after some time.
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The scored columns of a task, the seconds it took, and the bytes that the worker sends."""
 
-    It need not be up to date: what is foreseen with an old kept set is checked against the present
-    one later. `send` shares a packed snapshot with the workers.
-    """
+    pieces: list[ScoredColumns]
+    seconds: float
+    size: int
 
-    def __init__(self, scorer: Scorer, send: Callable[[bytes], Any]) -> None:
-        self._scorer, self._send = scorer, send
-        self._features = np.zeros(0, dtype=np.int64)
-        self._sent: Any = None
-        self._age = 0
 
-    def latest(self) -> Any:
-        """Return what is sent with a task: a reference to the latest snapshot, or None."""
-        kept = self._scorer.snapshot()
-        if kept is None:
-            return None
-        changed = len(np.setxor1d(kept.features, self._features, assume_unique=True))
-        self._age += 1
-        if changed and (4 * changed >= len(self._features) or self._age >= OLD):
-            self._sent, self._age = self._send(pickle.dumps(kept)), 0
-            self._features = kept.features.copy()
-        return self._sent
+def _size(scored: ScoredColumns) -> int:
+    return int(getattr(getattr(scored.scores, "columns", None), "nbytes", 0))
+
+
+def joined(selector: Any, scored: Iterator[ScoredColumns]) -> list[ScoredColumns]:
+    """Join the scored columns of a task, so that the driver takes few of them."""
+    if not isinstance(selector, Replaying):
+        return list(scored)
+    pieces: list[list[ScoredColumns]] = []
+    size = 0
+    for one in scored:
+        last = pieces[-1][-1] if pieces else None
+        plain = one.cuts is None and one.block is None
+        if last and plain and size < PIECE and can_be_joined(last.scores, one.scores):
+            pieces[-1].append(one)
+            size += _size(one)
+        else:
+            pieces.append([one])
+            size = _size(one)
+    return [_one(selector, parts) for parts in pieces]
+
+
+def _one(selector: Replaying, parts: list[ScoredColumns]) -> ScoredColumns:
+    first, last = parts[0], parts[-1]
+    scores = selector.joined([part.scores for part in parts])
+    if len(parts) == 1:
+        return replace(first, scores=scores)
+    hashes = [part.hashes for part in parts if part.hashes is not None]
+    return replace(
+        first, end=last.end, names=scores.names, scores=scores,
+        hashes=np.concatenate(hashes) if hashes else None,
+        leak=next((part.leak for part in parts if part.leak is not None), None),
+    )  # fmt: skip
 
 
 def packed(scorer: Scorer, source: ColumnSource) -> bytes:
@@ -151,35 +193,86 @@ def opened(what: bytes) -> Any:
     return pickle.loads(what)
 
 
+class Pace:
+    """Decide how many columns the next task has, and when it may begin, from the times of others.
+
+    At most half as many columns as are decided are under way, so that what workers know about the
+    kept features is never much older than the stream. These are few tasks rather than short ones.
+    Towards the end there is one for each worker.
+    """
+
+    def __init__(self, workers: int, *, may_grow: bool = True) -> None:
+        self._workers, self._window = workers, 2 * workers + 2
+        self._seconds = max(SECONDS, FOR_EACH * workers)
+        #: Columns that are decided, given out, and done by a worker in a second.
+        self._decided, self._given, self._second = 0, 0, FIRST / SHORT / self._seconds
+        #: Whether tasks may have many blocks.
+        self.may_grow = may_grow
+
+    def gave(self, columns: int) -> None:
+        """Note a task that was submitted."""
+        self._given += columns
+
+    def took(self, columns: int, seconds: float, size: int = 0) -> None:
+        """Note a task that is done."""
+        self._decided += columns
+        self._second = columns / max(seconds, self._seconds * size / PIECE, 1e-9)
+
+    def may_begin(self, waiting: int) -> bool:
+        """Return whether another task may be submitted while so many are."""
+        under_way = self._given - self._decided
+        return not waiting or (waiting < self._window and under_way < self._room)
+
+    def step(self, left: int) -> int:
+        """Return the number of columns of the next task, of those that are left."""
+        long = self._second * self._seconds
+        short = min(MOST, int(SHORT * long))
+        columns = max(self._room // self._window, min(short, self._room // 2))
+        columns = min(columns, MOST, int(long), max(short, -(-left // self._workers)))
+        return min(left, max(FIRST, columns))
+
+    @property
+    def _room(self) -> int:
+        """How many columns may be under way."""
+        return max(FIRST * self._window, self._decided // 2)
+
+
 def tasks(
-    source: ColumnSource, width: int | None, progress: Progress, start: int = 0
+    source: ColumnSource, width: int | None, progress: Progress, start: int, pace: Pace
 ) -> Iterator[Task]:
     """Cut the columns of a source from `start` on into tasks."""
     if not source.portable or source.n_columns is None:
         for block in source.columns(width, start, progress=progress):
+            pace.gave(block.width)
             yield Task(block.first, block.first + block.width, block=block)
         return
     narrow = width or default_width(source.n_rows, source.n_columns, source.stored)
-    most = width or max(narrow, min(ROUND, BLOCKS * narrow))
-    step, lo = width or min(FIRST, most), start
+    most, lo = MOST if pace.may_grow else max(narrow, min(ROUND, BLOCKS * narrow)), start
     while lo < source.n_columns:
+        step = width or min(most, pace.step(source.n_columns - lo))
         hi = min(lo + step, source.n_columns)
+        pace.gave(hi - lo)
         yield Task(lo, hi, narrow)
-        lo, step = hi, min(2 * step, most)
+        lo = hi
 
 
 def in_order(
-    todo: Iterator[Any], submit: Callable[[Any], Promise], window: int, tell: Callable[[Any], None]
+    todo: Iterator[Any],
+    submit: Callable[[Any], Promise],
+    may_begin: Callable[[int], bool],
+    on_result: Callable[[Any, Any], None],
 ) -> Generator[Any]:
-    """Yield results in the order of the tasks, `window` of which are pending at a time.
+    """Yield results in the order of the tasks; some are pending at a time.
 
-    Running out of memory raises a one-sentence error.
+    `may_begin` is called with their number, and says whether another one may be submitted.
+    `on_result` is called with each task and its result. Running out of memory raises a one-sentence
+    error.
     """
     waiting: deque[tuple[Any, Promise]] = deque()
     try:
         while True:
-            new = itertools.islice(todo, window - len(waiting))
-            waiting.extend((task, submit(task)) for task in new)
+            while may_begin(len(waiting)) and (task := next(todo, None)) is not None:
+                waiting.append((task, submit(task)))
             if not waiting:
                 return
             done, promise = waiting.popleft()
@@ -189,15 +282,25 @@ def in_order(
                 raise ClusterError(
                     "a worker ran out of memory; start fewer of them, or give each more memory"
                 ) from error
+            on_result(done, result)
             yield result
-            tell(done)
     finally:
         for _, promise in waiting:
             promise.cancel()
 
 
-def one_by_one(results: Generator[list[Any]]) -> Generator[Any]:
-    """Yield the scored blocks of tasks."""
+def one_by_one(results: Generator[Done], fetch: Fetch) -> Generator[ScoredColumns]:
+    """Yield the scored columns of tasks; `fetch` reads columns that a worker did not send."""
     with contextlib.closing(results):
-        for blocks in results:
-            yield from blocks
+        for done in results:
+            for one in done.pieces:
+                known = getattr(one.scores, "known", None)
+                complete = known is None or known.is_open.all()
+                yield one if complete else replace(one, scores=replace(one.scores, fetch=fetch))
+
+
+def fetching(selector: Any, source: ColumnSource) -> Fetch:
+    """Return a function that reads single columns, and prepares them as a worker would."""
+    return lambda features: selector.prepared(
+        [next(source.columns(1, int(feature), int(feature) + 1)) for feature in features]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class AllFeaturesRule(ScoredRule):
     """
 
     name: ClassVar[str] = "all"
+    paper: ClassVar[Mapping[str, Any] | None] = None
     takes_text: ClassVar[bool] = True
 
     def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:

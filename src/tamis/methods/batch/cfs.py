@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,6 +86,10 @@ class CFSRule(CandidateRule):
     """
 
     name: ClassVar[str] = "cfs"
+    paper: ClassVar[Mapping[str, Any] | None] = {
+        "measure": "symmetric_uncertainty",
+        "encode": "mdlp",
+    }
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 

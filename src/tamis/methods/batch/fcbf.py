@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
-from tamis.measures.measure import Floats, Ints, Measure
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.measured import Kept
 from tamis.methods.rule import when_kept, when_redundant
 
 
@@ -71,6 +73,10 @@ class FCBFRule(CandidateRule):
     """
 
     name: ClassVar[str] = "fcbf"
+    paper: ClassVar[Mapping[str, Any] | None] = {
+        "measure": "symmetric_uncertainty",
+        "encode": "mdlp",
+    }
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
@@ -115,9 +121,9 @@ class FCBFRule(CandidateRule):
         """Raise the cutoffs to the threshold; NaN, that of a constant column, stays."""
         np.maximum(cutoffs, self.threshold, out=cutoffs)
 
-    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+    def template_fields(self, kept: Kept, target: Target) -> dict[str, str]:
         """Return the fields that the sentences share."""
-        words = super().template_fields(measure, target)
+        words = kept.measure.template_fields(target)
         if self.threshold > 0 and words["gate"] != "the threshold":
             if words.pop("tests", None):  # the level is no longer a p-value
                 both = f"the threshold of {self.threshold:g} and {words['gate']}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class MRMRRule(CandidateRule):
     """
 
     name: ClassVar[str] = "mrmr"
+    paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper"}
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     discrete_measure: ClassVar[Measure] = MutualInformation()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +47,7 @@ class RandomFeaturesRule(ScoredRule):
     """
 
     name: ClassVar[str] = "random"
+    paper: ClassVar[Mapping[str, Any] | None] = None
     symbol: ClassVar[str] = "draw({name})"
     takes_text: ClassVar[bool] = True
 

@@ -43,10 +43,9 @@ class Several:
 class SideBySide(Several):
     """Models of several sizes that learn from the same rows; the best of them answers."""
 
-    def __init__(self, sizes: Sequence[int], blocks: int, *, second_order: bool) -> None:
-        self.blocks = blocks
-        different = sorted({int(size) for size in sizes})
-        self.models = [KeptWeights(s, blocks, second_order=second_order) for s in different]
+    def __init__(self, models: Sequence[KeptWeights]) -> None:
+        self.models = list(models)
+        self.blocks = self.models[0].blocks
         self.recent = Recent(len(self.models))
         #: The model that was best at the last power of two, and the work of those that led.
         self.lead = np.zeros(1, dtype=np.int64)
@@ -154,8 +153,13 @@ class KeptLearner(OnlineLearner):
         """Return a model of the given size, or of several sizes."""
         if self.n_features == "auto":
             sizes = SIZES if self.sizes is None else self.sizes
-            return SideBySide(sizes, blocks, second_order=self.second_order)
-        return KeptWeights(int(self.n_features), blocks, second_order=self.second_order)
+            different = sorted({int(size) for size in sizes})
+            return SideBySide([self.new_kept(size, blocks) for size in different])
+        return self.new_kept(int(self.n_features), blocks)
+
+    def new_kept(self, size: int, blocks: int) -> KeptWeights:
+        """Return a model of the given size."""
+        return KeptWeights(size, blocks, second_order=self.second_order)
 
     def check_params(self) -> None:
         """Check the sizes too."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,9 +22,10 @@ from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.core.params import Number, OneOf, Parameters
 from tamis.kernels import heap
+from tamis.kernels.row_scoring import buckets_of
 from tamis.methods.online import row_input
-from tamis.methods.online.scorer import Columns, LinearScorer, Weights
-from tamis.methods.online.weights import Floats, FullWeights, Ints, Learned
+from tamis.methods.online.scorer import NO_END, Columns, LinearScorer, Weights
+from tamis.methods.online.weights import Floats, FullWeights, Ints, KeptWeights, Learned
 
 
 class Model(Weights, Protocol):
@@ -51,9 +53,9 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     its estimator uses it too.
 
     How wide rows may be: arrays, matrices and frames must all have as many columns as the first.
-    Row blocks and dicts may have any number of columns, up to `n_columns` if that is given; the
-    model grows. With `n_bits`, feature numbers (64 bits) and names are hashed to 2**n_bits
-    buckets, and `kept_` holds buckets.
+    Row blocks may have any number of columns, up to `n_columns` if that is given; the model grows.
+    A dict may always bring features that were never seen. With `n_bits`, feature numbers (64 bits)
+    and names are hashed to 2**n_bits buckets, and `kept_` holds buckets.
 
     Parameters
     ----------
@@ -77,6 +79,8 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         The classes, in order.
     kept_ : ndarray of int
         Kept features by number, in increasing order.
+    kept_names_ : list of str
+        Their names; those without one are numbered.
     weights_ : ndarray
         Their weights: one each for two classes, else one column per class.
     confidence_ : ndarray
@@ -93,14 +97,21 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         "n_bits": (Number(1, 40, integer=True), None),
     }
 
+    #: Values that `tune` tries by default, where they are not the usual ones.
+    grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     #: Whether the model has precisions beside weights.
     second_order: ClassVar[bool] = False
+
+    #: The parameters that make it the method of its paper; None: no paper.
+    paper: ClassVar[Mapping[str, Any] | None] = {}
 
     model: Model
 
     #: What `Training` records: lines that were skipped, by reason, and the error over the rows.
     bad_lines_: dict[str, int]
     curve_: dict[str, list[float]]
+    #: By feature: rows seen when it came first and left last (0: it is kept), how often it came.
+    turnover_: dict[int, list[int]]
 
     def __init__(
         self,
@@ -197,9 +208,26 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         rows = row_input.dict_row(
             x, lambda name: self.columns.number_of(name, self.n_columns), hashed, seen
         )
-        rows = self.check(rows, first=seen)
+        rows = self.check(rows, first=seen, limit=self.n_columns or NO_END)
         self.expect(rows, None)
         self.update(self.prepare(rows), codes)
+        if hashed:
+            self._name_buckets(x)
+
+    def _name_buckets(self, x: Mapping[Any, float]) -> None:
+        """Remember the names of a row's buckets that are kept, and forget those of the others."""
+        model, known = self.model, self.columns.hashed_names
+        if not isinstance(model, KeptWeights):  # every feature is kept, or several models learn
+            return
+        marks = model.marks.view[:, 0]
+        names = [str(key) for key in x if not isinstance(key, Integral)]
+        hashes = np.array([row_input.hash_name(name) for name in names], dtype=np.uint64)
+        for name, bucket in zip(names, buckets_of(hashes, self.n_bits).tolist(), strict=True):
+            if marks[bucket] < 0 and name not in known.setdefault(bucket, []):
+                known[bucket].append(name)
+        if len(known) > 2 * model.size:
+            for bucket in [b for b in known if marks[b] >= 0]:
+                del known[bucket]
 
     #: Return an untrained learner with the same parameters; estimators have this too.
     new_learner = Parameters.clone
@@ -226,9 +254,14 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         """Counted work. `mistakes`: wrong predictions, each made before the row was learned."""
         return {name: int(self.model.counts[place]) for name, place in _COUNTS.items()}
 
+    @property
+    def kept_names_(self) -> list[str]:
+        """Names of the kept features, in the order of `kept_`, also of those that came in dicts."""
+        return self.columns.names_of(self.kept_)
+
     def get_feature_names_out(self) -> npt.NDArray[Any]:
         """Return the names of the kept features, in the order of `kept_`."""
-        return np.array(self.columns.names_of(self.kept_), dtype=object)
+        return np.array(self.kept_names_, dtype=object)
 
 
 _COUNTS = {
@@ -238,7 +271,7 @@ _COUNTS = {
 
 
 class SecondOrderLearner(OnlineLearner):
-    """A learner that keeps a mean and a variance of each weight: SOFS, MergedSOFS, AROW.
+    """A learner that keeps a mean and a variance of each weight: RowSieve, SOFS, AROW.
 
     Parameters
     ----------

@@ -1,15 +1,17 @@
 """Progressive errors: each row is predicted before it is learned, and the mistakes are counted.
 
 `Curve` records them at some two hundred points, for the training (`tamis.engine.learning`) and the
-report. `Recent` counts those of the latest half of the rows, to compare models that learn side by
-side: sizes of a kept set (`kept_learner.py`) or settings of a grid (`tamis.tune`). Both depend on
-the rows seen only, whatever chunks they came in.
+report, and `Turnover` which features entered and left the kept set. `Recent` counts those of the
+latest half of the rows, to compare models that learn side by side: sizes of a kept set
+(`kept_learner.py`) or settings of a grid (`tamis.tune`). All depend on the rows seen, whatever
+chunks they came in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -72,6 +74,50 @@ class Curve:
         (every, _, _), *points = state.tolist()
         curve.every, curve.points = every, [tuple(point) for point in points]
         return curve
+
+
+class Turnover:
+    """Which features entered and left the kept set, checked at the points of a curve.
+
+    >>> turnover = Turnover()
+    >>> for rows, kept in ((16, [3, 5]), (32, [3]), (48, [3, 5])): turnover.record(rows, kept)
+    >>> turnover.entries
+    {3: [16, 0, 1], 5: [16, 0, 2]}
+    """
+
+    #: How many features are remembered; those that left first are forgotten first.
+    MOST: ClassVar[int] = 10_000
+
+    def __init__(self) -> None:
+        #: By feature: rows seen when it came first and when it left last (0: it is kept), and how
+        #: often it came.
+        self.entries: dict[int, list[int]] = {}
+
+    def record(self, rows: int, kept: Iterable[int]) -> None:
+        """Compare the kept features with those of the last point."""
+        now = {int(feature) for feature in kept}
+        for feature, entry in self.entries.items():
+            if entry[1] == 0 and feature not in now:
+                entry[1] = rows
+        for feature in sorted(now):
+            entry = self.entries.setdefault(feature, [rows, 1, 0])
+            entry[2] += entry[1] > 0
+            entry[1] = 0
+        if len(self.entries) > 2 * self.MOST:
+            order = sorted(self.entries, key=lambda j: self.entries[j][1] or math.inf)
+            self.entries = {j: self.entries[j] for j in sorted(order[-self.MOST :])}
+
+    def state(self) -> Ints:
+        """Return everything as one array, for a checkpoint."""
+        lines = [(feature, *entry) for feature, entry in self.entries.items()]
+        return np.array(lines, dtype=np.int64).reshape(-1, 4)
+
+    @classmethod
+    def from_state(cls, state: Ints) -> Turnover:
+        """Return the turnover that `state` was taken from."""
+        turnover = cls()
+        turnover.entries = {feature: entry for feature, *entry in state.tolist()}
+        return turnover
 
 
 class Recent:

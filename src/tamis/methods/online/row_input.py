@@ -76,12 +76,16 @@ def n_rows_of(X: Any) -> int | None:
 def dict_row(
     row: Mapping[Any, float], number_of: Callable[[str], int | None], hashed: bool, first: int
 ) -> Compressed:
-    """Return one row from a dict of numbers or names to values; unknown names are left out."""
+    """Return one row from a dict of numbers or names to values; unknown names are left out.
+
+    Names are looked up in their own order, so the order of the dict does not decide which of two
+    new names gets the lower number.
+    """
     for key, value in row.items():
         if not math.isfinite(value):  # before any name gets a number
             raise InputError(f"Input X contains NaN or infinity in row {first}, column {key!r}")
     entries = []
-    for key, value in row.items():
+    for key, value in sorted(row.items(), key=lambda item: str(item[0])):
         if isinstance(key, Integral):
             feature: int | None = int(key)
         else:

@@ -43,13 +43,15 @@ class Columns:
     Attributes
     ----------
     width : int
-        How many there are.
+        How many there are; in tables, if these have set it.
     is_open : bool
-        Whether later rows may have more.
+        Whether later tables and row blocks may have more; dicts always may.
     names : sequence of str, optional
         The names of all of them, where rows came as a table with names.
     vocabulary : dict
-        Numbers of names that came in dicts, in order of arrival.
+        Numbers of names that came in dicts, in order of arrival; those of one row by name.
+    hashed_names : dict
+        Names of buckets that came in dicts, of kept features only.
     keys : str
         What dicts call features by: "names", "numbers", or "" before the first.
     prefix, base : str, int
@@ -60,6 +62,7 @@ class Columns:
     is_open: bool = True
     names: Sequence[str] | None = None
     vocabulary: dict[str, int] = field(default_factory=dict)
+    hashed_names: dict[int, list[str]] = field(default_factory=dict)
     keys: str = ""
     prefix: str = "x"
     base: int = 0
@@ -77,11 +80,17 @@ class Columns:
 
     def number_of(self, name: str, limit: int | None) -> int:
         """Return the number of a name; a new name gets the next one, below the limit."""
-        if name not in self.numbers:
-            if not self.is_open or len(self.numbers) == limit:
-                raise InputError(f"feature {name!r} is new, but there are {self.width} features")
-            self.numbers[name] = len(self.numbers)
-        return self.numbers[name]
+        numbers = self.numbers
+        if name not in numbers:
+            if not self.is_open and self.names is None:
+                raise InputError(
+                    f"the feature {name!r} is given by name, but the model was trained on a table "
+                    "without names; call features by number"
+                )
+            if len(numbers) == limit:
+                raise InputError(f"feature {name!r} is new, but n_columns={limit} was given")
+            numbers[name] = len(numbers)
+        return numbers[name]
 
     def check_keys(self, x: Mapping[Any, float]) -> None:
         """Raise an error if a dict mixes feature names and numbers with earlier dicts."""
@@ -93,6 +102,8 @@ class Columns:
     def check_names(self, names: Sequence[Any], whose: str) -> None:
         """Raise an error if known columns have other names in a table."""
         for name, number in self.numbers.items():
+            if not self.is_open and number >= self.width:
+                continue  # it came in a dict
             if number >= len(names) or str(names[number]) != name:
                 there = repr(str(names[number])) if number < len(names) else "nothing"
                 raise InputError(
@@ -107,6 +118,7 @@ class Columns:
     def names_of(self, numbers: npt.NDArray[np.int64]) -> list[str]:
         """Return the names of columns; those without one are numbered."""
         known = {number: name for name, number in self.numbers.items()}
+        known |= {bucket: " or ".join(names) for bucket, names in self.hashed_names.items()}
         return [known.get(j, f"{self.prefix}{j + self.base}") for j in numbers.tolist()]
 
 
@@ -143,7 +155,7 @@ class LinearScorer:
     def predict_one(self, x: Mapping[Any, float]) -> Any:
         """Return the class of one row given as a dict."""
         rows = row_input.dict_row(x, self.columns.numbers.get, self.n_bits is not None, 0)
-        scores = self.model.scores(self.prepare(self.check(rows, first=0)))
+        scores = self.model.scores(self.prepare(self.check(rows, limit=NO_END)))
         return self.classes_[best_class(scores[:, 0] if scores.shape[1] == 1 else scores)].item()
 
     # --- rows, step by step ---------------------------------------------------------------------
@@ -206,12 +218,14 @@ class LinearScorer:
         where: Callable[[int], str] | None = None,
         *,
         first: int = 0,
+        limit: int | None = None,
     ) -> Compressed:
         """Return the rows if all are valid, or raise an error about the first that is not.
 
-        `where` says where a row is: ``where(0)`` may be ``'train.svm, line 7'``.
+        `where` says where a row is: ``where(0)`` may be ``'train.svm, line 7'``. `limit` is the
+        maximum number of columns; default: `width_limit`.
         """
-        hashed, limit = self.n_bits is not None, self.width_limit
+        hashed, limit = self.n_bits is not None, self.width_limit if limit is None else limit
         rows = row_input.signed(rows, hashed)
         fault, row, entry = kernel.find_fault(
             rows.indptr, rows.indices, rows.data, limit, not hashed

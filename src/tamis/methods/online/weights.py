@@ -17,6 +17,7 @@ from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels import binary, heap, multiclass
 from tamis.kernels import row_scoring as kernel
+from tamis.methods.online.drift import Adwin
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -151,6 +152,69 @@ class KeptWeights:
         """Return the kept features, their weights and their precisions."""
         slots = self.slots()
         weights = self.weight[slots] * self.scale[0]
+        return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
+
+
+class RememberedWeights(KeptWeights):
+    """At most `size` features that score, and what was learned about all the others.
+
+    `marks` has one row per feature: k precisions, then k means. Of a kept feature the first is its
+    slot, and `held` and `weight` have its numbers.
+    """
+
+    def __init__(self, size: int, blocks: int, drift: float | None = None) -> None:
+        super().__init__(size, blocks, second_order=True)
+        self.watch = None if drift is None else Adwin(drift)
+        self.marks = Zeros(2 * blocks, np.float32)
+        self.weight = np.zeros((size + 1, blocks), dtype=np.float32)
+        #: Strength of the strongest feature so far; sum of squares of rows with loss; their number.
+        self.scale = np.zeros(3)
+
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+        """Take steps at the rates (gamma, advantage, floor); restart when errors have risen."""
+        if self.watch is None:
+            self._learn(rows, codes, rates, uniform)
+            return
+        for lo, hi in self.watch.cuts(int(self.counts[heap.ROWS]), len(rows)):
+            self._learn(rows.part(lo, hi), codes[lo:hi], rates, uniform)
+            if self.watch.record(int(self.counts[heap.ROWS]), int(self.counts[heap.MISTAKES])):
+                self._forget()
+
+    def _forget(self) -> None:
+        """Forget all weights and the kept set; the counts of work are not reset."""
+        height = len(self.marks.view)
+        self.marks = Zeros(2 * self.blocks, np.float32)
+        self.marks.reach(height)
+        for table in (self.held, self.weight, self.bound, self.key, self.scale):
+            table[...] = 0
+        self.feature[...] = -1
+        self.counts[heap.SIZE] = 0
+
+    def _learn(
+        self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool
+    ) -> None:
+        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
+        kept = (self.feature, self.order, self.where, self.bound)
+        rest = (self.key, self.serial, self.counts, self.scale)
+        marks, held, weight = self.marks.view, self.held, self.weight
+        if self.blocks == 1:
+            tables = (marks.reshape(-1), held[:, 0], weight[:, 0])  # views
+            binary.learn_by_strength(*data, *tables, *kept, *rest)
+        else:
+            multiclass.learn_by_strength(*data, uniform, marks, held, weight, *kept, *rest)
+
+    def scores(self, rows: Compressed) -> Floats:
+        """Return one score per row and block."""
+        found = np.zeros((len(rows), self.blocks))
+        data = (rows.indptr, rows.indices, rows.data)
+        # As float64, like the weights of a saved model.
+        kernel.score_kept(*data, self.marks.view, self.weight.astype(np.float64), found)
+        return found
+
+    def learned(self) -> Learned:
+        """Return the kept features, their weights and their precisions."""
+        slots = self.slots()
+        weights = self.weight[slots].astype(np.float64)
         return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
 
 

@@ -15,6 +15,7 @@ from tamis.core.blocks import ColumnBlock, group_labels
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
+from tamis.kernels.walk import EVICTED, KEPT
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Ints, Measure
 from tamis.methods.measured import (
@@ -29,6 +30,7 @@ from tamis.methods.measured import (
     walk,
 )
 from tamis.methods.rule import when_evicted, when_kept
+from tamis.methods.selector import FeatureStreamSelector
 from tamis.methods.shadow_worlds import PairWorld
 from tamis.methods.streaming.saola import SAOLARule
 
@@ -151,6 +153,7 @@ class GroupSAOLARule(SAOLARule):
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
+    paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper"}
     world = GroupWorld
     bound: ClassVar[str] = "min"  # type: ignore[misc]
     ties: ClassVar[str] = "kept"  # type: ignore[misc]
@@ -169,6 +172,12 @@ class GroupSAOLARule(SAOLARule):
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first; of equally relevant ones the older stays."""
         return walk(arrival, kept, *self.compare(arrival, kept), "older")
+
+    def walking(self, kept: Kept) -> tuple[bool, bool, float, int] | None:
+        """Return the numbers of the compiled walk inside a group."""
+        own = type(self).decide is GroupSAOLARule.decide
+        own = own and type(self).compare is SAOLARule.compare
+        return self.numbers_of_walk(kept) if own else None
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons of SAOLA, which hold inside a group, and those between groups."""
@@ -246,6 +255,16 @@ class GroupStream(MeasuredStream):
         if self.log_.reasons[decision.reason].verdict == Verdict.KEPT:
             self._held[arrival.feature] = arrival
 
+    def _walked(self, scored: ScoredBlock, events: tuple[npt.NDArray[Any], ...]) -> None:
+        _, features, codes, _, _ = events
+        settled = np.flatnonzero((codes == KEPT) | (codes == EVICTED))
+        for feature, code in zip(features[settled].tolist(), codes[settled].tolist(), strict=True):
+            if code == KEPT:
+                at = int(np.searchsorted(scored.features, feature))
+                self._held[feature] = scored.arrival(at)
+            else:
+                del self._held[feature]
+
     def snapshot(self) -> None:
         """Return None: each group begins with an empty kept set, so a snapshot is soon outdated."""
 
@@ -309,14 +328,15 @@ class GroupStream(MeasuredStream):
         """End the present group; a column that comes later begins a new one."""
         if self._open:
             self._end_group()
-        if not self._picked_by_auto:
+        if self.kind == "discrete" and not self._picked_by_auto:
             self._warn_of_levels(self._earlier.panel.mean_n_levels, "kept")
 
     # --- saving a stream -------------------------------------------------------------------
 
-    def _own_state(self) -> dict[str, Any]:
-        """Return what the stream needs to resume, without shadow worlds."""
-        state, earlier, present = super()._own_state(), self._earlier, list(self._held.values())
+    def state(self) -> dict[str, Any]:
+        """Return what the stream needs to resume, besides target, log and held columns."""
+        state, earlier = FeatureStreamSelector.state(self), self._earlier
+        present = list(self._held.values())
         labels = list(dict.fromkeys(self._label_of.values()))
         state["numbers"]["labels"] = labels
         of_label = [labels.index(self._label_of[f]) for f in earlier.features.tolist()]
@@ -326,7 +346,7 @@ class GroupStream(MeasuredStream):
             # Which of the labels each kept feature has, -1 for the present group.
             "label": np.array(of_label + [-1] * len(present), dtype=np.int64),
         }
-        return state
+        return state if self._shadows is None else self._shadows.added_to(state)
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.walk import foresee_walk
+from tamis.measures.auto import PAPER
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.free_order import (
     FreeOrderStream,
@@ -115,6 +116,8 @@ class SAOLARule(MeasuredRule):
     keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
     world: ClassVar[type[World] | None] = PairWorld
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = PAPER
+    paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
 
     _: KW_ONLY
     bound: str = param("min", OneOf(("min", "max")))
@@ -154,6 +157,17 @@ class SAOLARule(MeasuredRule):
             return decide_in_order(self, arrival, kept)
         ties: Ties = "neither" if self.tied_stay(kept.measure) else "older"
         return walk(arrival, kept, *self.compare(arrival, kept), ties)
+
+    def walking(self, kept: Kept) -> tuple[bool, bool, float, int] | None:
+        """Return the numbers of the compiled walk, which is that of the paper in arrival order."""
+        own = type(self).decide is SAOLARule.decide and type(self).compare is SAOLARule.compare
+        return self.numbers_of_walk(kept) if own else None
+
+    def numbers_of_walk(self, kept: Kept) -> tuple[bool, bool, float, int] | None:
+        """Return the numbers of `walking`, for a class that decides as this one."""
+        if self.variant != "paper" or isinstance(kept, OrderedKept):
+            return None
+        return self.bound == "max", self.ties == "kept", kept.measure.resolution, kept.required
 
     def tied_stay(self, measure: Measure) -> bool:
         """Return whether two equally relevant features both stay."""
@@ -199,6 +213,26 @@ class SAOLARule(MeasuredRule):
     def foresees(self) -> bool:
         """Whether drops can be settled in bulk: the program's variant needs more than pairs."""
         return self.variant == "paper"
+
+    @property
+    def compares_pairs(self) -> bool:
+        """Whether decisions follow from the redundant pairs, which workers find independently."""
+        own = type(self).decide is SAOLARule.decide and type(self).compare is SAOLARule.compare
+        return own and self.variant == "paper" and self.order == "arrival"
+
+    def redundant_pairs(
+        self, relevance: Floats, pairs: Floats, kept: Kept
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the redundant pairs: positions of newcomers, and those of kept features."""
+        lower = np.minimum if self.bound == "min" else np.maximum
+        bound = lower(relevance[:, None], kept.relevance)
+        newcomer, other = np.nonzero(pairs >= bound - kept.measure.resolution)
+        return newcomer, other
+
+    def drops(self, relevance: Floats, other: Floats, resolution: float) -> npt.NDArray[np.bool_]:
+        """Return which newcomers a kept feature drops, if the two are redundant."""
+        tied = np.abs(relevance - other) <= resolution
+        return (~tied & (other > relevance)) | (tied & (self.ties == "kept"))
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, which depend on the bound and the order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
+from tamis.measures.auto import PAPER
 from tamis.measures.interaction_gain import GainForm, Meeting, interaction_panel
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import (
@@ -83,6 +85,9 @@ class SFSFIRule(MeasuredRule):
         the G-squared test of the first rejects, below 0 if that of the second does, at the level
         of the measure over the number of kept features. If none counts, a feature that is relevant
         alone is decided by the third case, and any other is dropped.
+    ties : {"kept", "neither"}, default="kept"
+        Which stays of two equally relevant features in the third case: the one already kept, so
+        that copies are dropped; or neither is dropped (the strict comparison of the paper).
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does, with its two index mistakes repaired: only
         relevant features meet the rule; the gain is the mean of I(s;D|f) less the *measure's*
@@ -116,11 +121,14 @@ class SFSFIRule(MeasuredRule):
 
     name: ClassVar[str] = "sfs-fi"
     takes_fdr: ClassVar[bool] = False
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = PAPER
+    paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
 
     _: KW_ONLY
     gamma: float = param(0.01, Number(0, open_low=True))
     gain: str = param("sum", OneOf(("sum", "mean")))
     correction: str | None = param(None, None, OneOf(("miller-madow", "significant")))
+    ties: str = param("kept", OneOf(("kept", "neither")))
     variant: str = param("paper", OneOf(("paper", "program")))
 
     # --- the rule --------------------------------------------------------------------------
@@ -154,7 +162,8 @@ class SFSFIRule(MeasuredRule):
             redundant &= met.pairs >= bound - rounding
         else:
             redundant &= (met.pairs > bound + rounding) & ~(met.terms > 0)
-        ties: Ties = "older" if self.variant == "paper" else "neither"
+        stays = self.variant == "paper" and self.ties == "kept"
+        ties: Ties = "older" if stays else "neither"
         walked = walk(arrival, kept, met.pairs, bound, redundant, ties)
         walked = replace(walked, evidence={"gain": gain, **terms})
         if walked.reason != "kept":

@@ -98,6 +98,7 @@ class SieveRule(MeasuredRule):
     """
 
     name: ClassVar[str] = "sieve"
+    paper: ClassVar[Mapping[str, Any] | None] = None
     keeps: ClassVar[bool] = True
     world = PoolWorld
     discrete_measure: ClassVar[Measure] = AnyShape()
@@ -123,10 +124,9 @@ class SieveRule(MeasuredRule):
             size = self.n_features
         return Pool(panel, measure, n_features=size, capacity=max(LEAST_POOL, 2 * size))
 
-    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+    def template_fields(self, pool: Pool, target: Target) -> dict[str, str]:
         """Return the fields that the sentences share."""
-        pool = self.kept(measure, target)
-        return super().template_fields(measure, target) | {
+        return pool.measure.template_fields(target) | {
             "n_features": f"{pool.n_features:,}",
             "one_too_many": f"{pool.capacity + 1:,}",
         }
@@ -140,19 +140,19 @@ class SieveRule(MeasuredRule):
             return self.redundancy
         return np.inf if self.n_features is not None else 1.0
 
-    def passed_on(self, dependence: Floats, stronger: Floats) -> Floats:
-        """Return how much of the target the stronger feature of each pair passes on."""
-        if np.isinf(self.exponent):
-            return np.zeros(len(dependence))
-        return dependence * stronger**self.exponent
-
     def redundant_pairs(
         self, arrival: Arrival, pool: Pool, dependence: Floats
     ) -> tuple[npt.NDArray[np.bool_], Floats, npt.NDArray[np.bool_]]:
-        """Return which features of a pool are copies of a newcomer, what is passed on, and both."""
-        rounding = pool.measure.resolution
+        """Return which features of a pool are copies of a newcomer, what is passed on, and both.
+
+        What the stronger feature of each pair passes on of the target is nothing if only copies
+        are dropped.
+        """
+        rounding, exponent = pool.measure.resolution, self.exponent
         mine, others = arrival.relevance, pool.relevance
-        passed = self.passed_on(dependence, np.maximum(others, mine))
+        passed = np.zeros(len(dependence))
+        if np.isfinite(exponent):
+            passed = dependence * np.maximum(others, mine) ** exponent
         copies = dependence >= COPY - rounding
         return copies, passed, copies | (passed >= np.minimum(others, mine) - rounding)
 
@@ -209,14 +209,14 @@ class SieveRule(MeasuredRule):
         }
         least = "of {one_too_many} it was least worth keeping ({value})"
         reserve = f"it is not {among} ({{value}}) and waits in reserve"
-        told = {
+        of_pool = {
             "least": when_redundant("{name} was dropped: " + least),
             "reserve": when_redundant("{name} is not kept for now: " + reserve),
             "pushed out": when_evicted("{name} was kept until " + least),
             "displaced": when_evicted("{name} was kept for a while: " + reserve),
         }
         known = "; once {because} is known it says {level} of the {target}"
-        for key, reason in told.items():
+        for key, reason in of_pool.items():
             reasons[key] = Reason(reason.verdict, reason.sentence + known)
             reasons[f"{key} alone"] = reason
         return reasons
@@ -237,7 +237,8 @@ class SieveStream(MeasuredStream):
                 takes = self._keep_required
                 if arrival.feature >= self.required:
                     end = newcomers.drop(at, self.rule.exponent, COPY)
-                    self._log_drops(newcomers, scored.features[lo:hi], at, end)
+                    if end > at:
+                        self._log_drops(newcomers, scored.features[lo:hi], at, end)
                     if end == hi - lo:
                         break
                     takes, at, arrival = self._meet, end, scored.arrival(lo + end)
@@ -258,9 +259,7 @@ class SieveStream(MeasuredStream):
         self, newcomers: Newcomers, features: npt.NDArray[np.int64], first: int, end: int
     ) -> None:
         """Log newcomers first..end-1 as dropped, one run of equal reasons at a time."""
-        if first == end:
-            return
-        owner = np.full(self._kept.room + 1, -1)  # slot -1 is the last one
+        owner = np.full(self._kept.tables.room + 1, -1)  # slot -1 is the last one
         owner[self._kept.slots] = self._kept.features
         because = owner[newcomers.causes[first:end]]
         kinds = 2 * newcomers.reasons[first:end] + (because < 0)
@@ -273,7 +272,7 @@ class SieveStream(MeasuredStream):
                 None if alone else because[run],
             )  # fmt: skip
 
-    def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:  # type: ignore[override]
+    def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:
         """Keep a feature that must stay; it never leaves the pool."""
         pool = self._kept
         pool.enter(arrival, pairs)

@@ -44,7 +44,8 @@ function follow({ look = true, focus = look } = {}) {
   }
   const shown = showFeature && showFeature(name);
   openedName = shown ? shown.name : name;
-  const listed = featureTables.map((mark) => mark(openedName, look && !shown));
+  const listed = [];  // the first table that has it comes into view
+  for (const mark of featureTables) listed.push(mark(openedName, look && !shown && !listed.includes(true)));
   if (shown && look) {
     shown.box.closest("section").scrollIntoView();
     if (focus) shown.evidence.focus({ preventScroll: true });

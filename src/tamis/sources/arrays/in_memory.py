@@ -240,10 +240,11 @@ def _without_dates(frame: Any, dates: str | None) -> Any:
         return frame.with_columns(*made)
     if len(found) == len(frame.columns):
         raise InputError(
-            f"the data has only dates ({listed(found)}); take them as numbers with dates='number'"
+            f"the data has only dates ({listed(found)}); take them as numbers with "
+            "tamis.open(frame, dates='number'), for tamis.select"
         )
     if dates is None:
-        note_left_out("the data", found)
+        note_left_out("the data", found, "tamis.open(frame, dates='number'), for tamis.select")
     return frame.drop(found)
 
 

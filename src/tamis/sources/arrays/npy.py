@@ -1,30 +1,40 @@
-"""NpySource: a table of numbers in an .npy file, memory-mapped."""
+"""NpySource: a table of numbers in an .npy file, read in parts.
+
+It is not memory-mapped: if a mapped file is cut off, reading it kills the process.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, one_sentence
 from tamis.core.params import Number, check
+from tamis.sources.addresses import LocalFile, in_bands
 from tamis.sources.arrays.in_memory import refuse_rounding
 from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, seen_as
 from tamis.sources.matrix import MatrixFile
 
+#: A longer file is damaged, even if it announces that it is empty.
+MOST = 2**48
+
 
 class NpyRows(MatrixFile, RowSource):
-    """A two-dimensional array on disk, by rows; only the blocks in use are in memory.
+    """A two-dimensional array on disk, by rows.
 
     Parameters
     ----------
     path : str or path
-        Written by `numpy.save`: numbers or Booleans. A file in Fortran order is read fastest.
+        Written by `numpy.save`: numbers or Booleans. A file in Fortran order is read fastest, and
+        only the blocks in use are in memory.
     y : array, str or path, optional
         The target, or an .npy file that holds it. By default NAME.y.npy or y.npy next to the file,
         if there is one.
@@ -46,49 +56,57 @@ class NpyRows(MatrixFile, RowSource):
         check("npy", "memory", memory, Number(1, integer=True))
         super().__init__(path, y)
         self.memory, self.work = memory, work
-        try:
-            self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        what = f"{self.path} cannot be read as an array"
+        with one_sentence(what, "write it with numpy.save, without objects"):
+            shape, self._by_columns, self._dtype, self._begin = _read_header(self.path)
+        if len(shape) != 2:
+            raise SourceError(f"{self.path} has shape {shape}; a table has two dimensions")
+        if self._dtype.kind not in "biuf":
+            raise SourceError(f"{self.path} holds {self._dtype} values; store real numbers")
+        self.n_rows, self.n_columns = shape
+        size = math.prod(shape) * self._dtype.itemsize
+        if self._begin + size > self._bytes.size or max(shape) > MOST:
             raise SourceError(
-                f"{self.path} cannot be read as an array ({' '.join(str(error).split())}); write "
-                "it with numpy.save, without objects"
-            ) from error
-        if self._array.ndim != 2:
-            raise SourceError(
-                f"{self.path} has shape {self._array.shape}; a table has two dimensions"
+                f"{self.path} cannot be read as an array (it ends before the {shape[0]:,} x "
+                f"{shape[1]:,} values that it announces); write it with numpy.save"
             )
-        if self._array.dtype.kind not in "biuf":
-            raise SourceError(f"{self.path} holds {self._array.dtype} values; store real numbers")
-        self.n_rows, self.n_columns = self._array.shape
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the path, not the mapped array; the target is included."""
+        """Pickle the path, not the array; the target is included."""
         how = partial(type(self), y=self.target(), memory=self.memory, work=self.work)
         return how, (os.path.abspath(self.path),)
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-
-        def read(lo: int, hi: int) -> npt.NDArray[np.float64]:
-            return np.array(self._part(np.s_[lo:hi]), np.float64, order="C")
-
-        return self._row_ranges(read, size, progress)
+        read: Callable[[int, int], npt.NDArray[Any]] = self._outer
+        if self._by_columns:
+            read = in_bands(self._inner, (self.n_rows, self.n_columns), self.memory)
+        return self._row_ranges(lambda lo, hi: read(lo, hi).astype(np.float64), size, progress)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array, and the target."""
-        return np.array(self._part(np.s_[:]), np.float64), self.target()
+        outer = self._outer(0, self.n_columns if self._by_columns else self.n_rows)
+        return (outer.T if self._by_columns else outer).astype(np.float64), self.target()
 
     def details(self) -> dict[str, Any]:
         """Return additional details for `tamis info`."""
-        order = "Fortran" if self._array.flags.f_contiguous else "C"
-        return {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
+        order = "Fortran" if self._by_columns or 1 in (self.n_rows, self.n_columns) else "C"
+        return {"bytes": self._bytes.size, "values": str(self._dtype), "order": order}
 
-    def _part(self, which: Any) -> npt.NDArray[Any]:
+    def _outer(self, lo: int, hi: int) -> npt.NDArray[Any]:
+        """Return lines lo to hi - 1 of the file: rows, or columns in Fortran order."""
+        inner = self.n_rows if self._by_columns else self.n_columns
+        first = self._begin + lo * inner * self._dtype.itemsize
+        return self._checked(LocalFile(self.path).array(self._dtype, first, (hi - lo, inner)))
+
+    def _inner(self, lo: int, hi: int) -> npt.NDArray[Any]:
+        """Return rows lo to hi - 1 of a file in Fortran order, one column after another."""
+        size = self._dtype.itemsize
+        first, step, shape = self._begin + lo * size, self.n_rows * size, (self.n_columns, hi - lo)
+        return self._checked(LocalFile(self.path).spaced(self._dtype, first, shape, step))
+
+    def _checked(self, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return part of the array; integers that floats cannot represent exactly are refused."""
-        # Accessing a mapped page that no longer exists would kill the process.
-        if os.path.exists(self.path) and os.path.getsize(self.path) < self._bytes.size:
-            raise SourceError(f"{self.path} was truncated while being read; write it again")
-        part: npt.NDArray[Any] = self._array[which]
         refuse_rounding(part, f"{self.path}: some columns")
         return part
 
@@ -101,8 +119,14 @@ class NpySource(NpyRows, ColumnSource):
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read only columns lo to hi - 1."""
-        values = np.array(self._part(np.s_[:, lo:hi]), np.float64, order="F")
+        columns = self._outer(lo, hi) if self._by_columns else self._whole[:, lo:hi].T
+        values = np.ascontiguousarray(columns, np.float64).T
         return ColumnBlock(lo, self.n_rows, values)
+
+    @cached_property
+    def _whole(self) -> npt.NDArray[Any]:
+        """All of a file in C order; a large one is not read by columns."""
+        return self._outer(0, self.n_rows)
 
 
 def open_npy(
@@ -114,6 +138,18 @@ def open_npy(
 ) -> NpyRows:
     """Open an array; a large one in C order is read by rows."""
     rows = NpyRows(path, y, memory=memory, work=work)
-    flags = rows._array.flags
-    is_spread = flags.c_contiguous and not flags.f_contiguous and rows._bytes.size > rows.memory
-    return rows if is_spread else seen_as(NpySource, rows)
+    is_spread = not rows._by_columns and 1 not in (rows.n_rows, rows.n_columns)
+    return rows if is_spread and rows._bytes.size > rows.memory else seen_as(NpySource, rows)
+
+
+def _read_header(path: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return the shape of an .npy file, whether it is in Fortran order, its type, and its start."""
+    readers = {(1, 0): format.read_array_header_1_0, (2, 0): format.read_array_header_2_0}
+    with open(path, "rb") as file:
+        version = format.read_magic(file)
+        if version not in readers:
+            raise ValueError(f"it is of version {version}, which holds no plain numbers")
+        shape, by_columns, dtype = readers[version](file)
+        if min(shape, default=0) < 0:
+            raise ValueError(f"its shape is {shape}")
+        return shape, by_columns, dtype, file.tell()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.core.errors import SourceError, one_sentence
+from tamis.core.blocks import refuse_broken
+from tamis.core.errors import InputError, SourceError, one_sentence
 from tamis.sources.matrix import MatrixFile, MatrixSource
-
-#: Errors raised by a damaged file or a file of another kind.
-_UNREADABLE = (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error)
 
 
 class NpzSource(MatrixFile, MatrixSource):
@@ -38,7 +34,7 @@ class NpzSource(MatrixFile, MatrixSource):
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 shape = tuple(int(n) for n in file["shape"])
                 layout = file["format"].item()
-        except (*_UNREADABLE, AttributeError) as error:
+        except Exception as error:  # NumPy and zipfile raise many kinds
             raise SourceError(
                 f"{self.path} is not a sparse matrix in .npz form; write it with "
                 "scipy.sparse.save_npz"
@@ -59,8 +55,12 @@ class NpzSource(MatrixFile, MatrixSource):
 
         what = f"{self.path} cannot be read as a scipy sparse matrix"
         remedy = "write it with scipy.sparse.save_npz"
-        with one_sentence(what, remedy, (*_UNREADABLE, TypeError)), open(self.path, "rb") as raw:
+        with one_sentence(what, remedy), open(self.path, "rb") as raw:
             matrix = load_npz(raw)
+            try:  # before SciPy follows its indices
+                refuse_broken(matrix)
+            except InputError as error:
+                raise ValueError("its indices point outside it") from error
             matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
             matrix.check_format(full_check=True)
         if matrix.dtype.kind not in "biuf":

@@ -18,25 +18,26 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
-from tamis.sources.addresses import AddressedFile, is_address
+from tamis.sources.addresses import AddressedFile
+from tamis.sources.omics.hdf5_probe import refuse_endless
 
 #: Bytes fetched at a time from an address: HDF5 makes many small reads.
 _METADATA = 1 << 16
-#: Errors that the two libraries raise for truncated, damaged or foreign files.
-_DAMAGE = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError)
 
 
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
     """Open the file or folder and yield its root group; damage raises a one-sentence error."""
     what = f"{path} cannot be read as AnnData"
-    with one_sentence(what, "fetch it or write it again", _DAMAGE):
+    with one_sentence(what, "fetch it or write it again"):
         if os.path.isdir(path):
             zarr = need("zarr", extra="anndata", what_for="reading an AnnData .zarr folder")
             yield zarr.open_group(path, mode="r")
         else:
             h5py = need("h5py", extra="anndata", what_for="reading an AnnData .h5ad file")
-            far: Any = AddressedFile(path).open(_METADATA) if is_address(path) else None
+            far: Any = AddressedFile(path).open(_METADATA) if "://" in path else None
+            if far is None:
+                refuse_endless(path)
             with far or nullcontext(path) as held, h5py.File(held, "r") as file:
                 yield file
 

@@ -19,7 +19,7 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.sentences import suggestion
-from tamis.sources.addresses import AddressedFile, from_here, is_address
+from tamis.sources.addresses import AddressedFile, from_here
 from tamis.sources.base import (
     MEMORY,
     ColumnSource,
@@ -48,12 +48,12 @@ class AnnDataSource(Source):
     def __init__(self, path: str, target: str | None, layer: str | None, memory: int) -> None:
         self.path = path
         self.layer, self.memory, self.target_name = layer, memory, target
-        if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
+        if "://" in self.path and self.path.rstrip("/").endswith(".zarr"):
             raise SourceError(
                 f"{self.path}: a .zarr folder cannot be read from an address; write it as .h5ad or "
                 "convert it to a column store"
             )
-        if not is_address(self.path) and not os.path.isdir(self.path):
+        if "://" not in self.path and not os.path.isdir(self.path):
             TextFile(self.path)  # raises an error if it does not exist
         self._y: npt.NDArray[Any] | None = None
         self._pointers: npt.NDArray[np.int64] | None = None
@@ -71,7 +71,7 @@ class AnnDataSource(Source):
                     )
                 self._y = file.column(self.path, root, "obs", target)
         (self.n_rows, self.n_columns), self.stored = matrix.shape, matrix.stored
-        if is_address(self.path) and matrix.layout != "csc":
+        if "://" in self.path and matrix.layout != "csc":
             raise SourceError(
                 f"{self.path}: {matrix.where} is not stored by columns (CSC), the only "
                 "layout that can be read from an address; copy it to a local file first"
@@ -123,7 +123,7 @@ class AnnDataSource(Source):
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk, the layer and the target's name."""
         parts = [f"{self.layer!r} {self.target_name!r}"]
-        if is_address(self.path):
+        if "://" in self.path:
             parts.append(AddressedFile(self.path).fingerprint())
         for path in _files(self.path):
             parts.append(os.path.relpath(path, self.path))

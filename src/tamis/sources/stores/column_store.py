@@ -20,7 +20,9 @@ Written by `tamis.sources.axis.write_store`; no file needs pickle.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +31,9 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.addresses import from_here
-from tamis.sources.base import ColumnSource, as_path
-from tamis.sources.stores.store_folder import HEADER, StoreFolder
+from tamis.sources.base import ColumnRange, ColumnSource, as_path, default_width
+from tamis.sources.read_ahead import read_ahead, spans
+from tamis.sources.stores.store_folder import HEADER, Expected, StoreFolder
 
 
 class ColumnStore(StoreFolder, ColumnSource):
@@ -54,10 +57,43 @@ class ColumnStore(StoreFolder, ColumnSource):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._open_folder(as_path(path))
+        if "://" in self.path:
+            self.blocks = self._fetched  # type: ignore[method-assign]
         if self.stored is not None:
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
             if ends != (0, self.stored):
                 raise self._damaged("the ends of pointers.npy")
+
+    def expected(self) -> dict[str, Expected]:
+        """Return the files that it may have: their types and shapes."""
+        n, m = self.n_rows, self.n_columns
+        words: dict[str, Expected] = {"words.npy": ("b", (m,))}
+        if self.stored is None:
+            return {"dense.npy": ("<f4 <f8", (m, n)), **words}
+        return {
+            "pointers.npy": ("<i8", (m + 1,)), "places.npy": ("<i4", (self.stored,)),
+            "values.npy": ("<f4 <f8", (self.stored,)), **words,
+        }  # fmt: skip
+
+    def required(self) -> set[str]:
+        """Return the files without which the store cannot be read."""
+        if self.stored is None:
+            return super().required()
+        values = set() if self.meta["values"] == "ones" else {"values.npy"}
+        return super().required() | {"places.npy"} | values
+
+    def _fetched(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
+        """Stream a range of columns from an address: `blocks` in few requests, made ahead."""
+        last = wanted.end(self.n_columns)
+        step = wanted.width or default_width(self.n_rows, self.n_columns, self.stored)
+        per_column = self.details()["bytes"] / max(1, self.n_columns)
+        fetches = spans(wanted.start, last, step, per_column)
+        with contextlib.closing(read_ahead(fetches, lambda span: self.read(*span))) as fetched:
+            for wide in fetched:
+                for lo in range(0, wide.width, step):
+                    hi = min(lo + step, wide.width)
+                    yield wide.part(lo, hi)
+                    wanted.progress("reading columns", wide.first + hi, self.n_columns)
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read only columns lo to hi - 1."""
@@ -70,12 +106,13 @@ class ColumnStore(StoreFolder, ColumnSource):
         """Pickle the path, not the columns: workers open the folder themselves."""
         return type(self), (from_here(self.path),)
 
-    def mapped(self) -> npt.NDArray[Any]:
-        """Return all columns of a dense store, memory-mapped, one after another."""
-        record = self.meta["files"]["dense.npy"]
-        if 0 in record["shape"]:
-            return self._part("dense.npy")
-        return self._at("dense.npy").mapped(np.dtype(record["dtype"]), HEADER, (*record["shape"],))
+    def some_rows(self, lo: int, hi: int) -> npt.NDArray[Any]:
+        """Return rows lo to hi - 1 of all columns of a dense store, one column after another."""
+        dtype, shape = np.dtype(self.meta["files"]["dense.npy"]["dtype"]), (self.n_columns, hi - lo)
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        first, step = HEADER + lo * dtype.itemsize, self.n_rows * dtype.itemsize
+        return self._at("dense.npy").spaced(dtype, first, shape, step)
 
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self.stored is None:

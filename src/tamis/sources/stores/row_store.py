@@ -36,8 +36,8 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import MEMORY, RowPlace, RowRange, RowSource, as_path, default_width
 from tamis.sources.rebatch import Piece, rebatch
-from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
-from tamis.sources.stores.store_folder import OpenFiles, StoreFolder
+from tamis.sources.stores.row_blocks import FIRST_ROW, LINE, lines_fit, read_block
+from tamis.sources.stores.store_folder import Expected, OpenFiles, StoreFolder, whole
 
 
 class RowStore(StoreFolder, RowSource):
@@ -81,6 +81,21 @@ class RowStore(StoreFolder, RowSource):
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
             if ends != (0, self.stored) or not lines_fit(self._blocks, self.n_rows):
                 raise SourceError(f"{self.path} is damaged: its blocks do not fit; rebuild it")
+
+    def expected(self) -> dict[str, Expected]:
+        """Return the files that it may have: their types and shapes."""
+        if self.stored is None:
+            return {"dense.npy": ("<f4 <f8", (self.n_rows, self.n_columns))}
+        return {
+            "pointers.npy": ("<i8", (self.n_rows + 1,)), "blocks.npy": ("<i8", (None, len(LINE))),
+            "gaps.npy": ("|u1", (None,)), "values.npy": ("|u1", (None,)),
+        }  # fmt: skip
+
+    def required(self) -> set[str]:
+        """Return the files without which the store cannot be read."""
+        whole(self.meta["first_number"])
+        more = set() if self.stored is None else {"blocks.npy", "gaps.npy", "values.npy"}
+        return super().required() | more
 
     def names(self) -> Names | None:
         """Return the names of all columns, if they have any."""

@@ -64,6 +64,12 @@ class RowWriter(FolderWriter):
             self._y_type = y.dtype
             self.open("y.npy", np.int64 if is_text else y.dtype)
         if y.dtype != self._y_type and not (is_text and self._y_type.kind in "OSU"):
+            if y.dtype == np.int64 and self._y_type == np.float64:
+                raise InputError(
+                    f"the label {int(y[np.argmax(np.abs(y))])} is beyond 2^53, and smaller ones "
+                    "came before, so a store of rows cannot hold it exactly; convert to a store of "
+                    "columns (any name but NAME.rows), or give the rows shorter labels"
+                )
             raise InputError(
                 f"targets of type {y.dtype} follow targets of another type; give all in one type"
             )

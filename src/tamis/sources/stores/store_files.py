@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tamis.core.checksums import with_checksum
 from tamis.core.errors import InputError
 from tamis.core.files import check_folder, partial, publish
 from tamis.core.names import Names
@@ -230,5 +231,5 @@ class FolderWriter:
             "files": files,
         }
         with open(os.path.join(self.folder, META), "w", encoding="utf-8") as file:
-            json.dump(meta, file, indent=1)
+            json.dump(with_checksum(meta), file, indent=1)
         publish(Path(self.folder), self.path, force=self.force)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+from abc import abstractmethod
 from contextlib import ExitStack
 from io import FileIO
 from typing import Any, ClassVar
@@ -12,12 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import SourceError
+from tamis.core.checksums import check_record
+from tamis.core.errors import DAMAGE, SourceError
 from tamis.core.files import recover_missing
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.kernels.compressed_checks import never_fall
-from tamis.sources.addresses import Place, is_address, place
+from tamis.sources.addresses import Place, place
 from tamis.sources.base import Progress, Source, short_hash, silent
 
 #: The file that describes the content of a store; it is written last.
@@ -40,6 +43,41 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
     body = text.encode("ascii").ljust(HEADER - 11) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
+
+
+#: Types of an .npy file ("<f4 <f8", or kinds such as "biuf") and its shape, with None for any
+#: length; no types for other files.
+Expected = tuple[str, tuple[int | None, ...]]
+
+
+def whole(number: Any) -> int:
+    """Return a count from JSON; ValueError if it is not one."""
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is not a count")
+    return number
+
+
+def _everywhere(n_rows: int, n_columns: int) -> dict[str, Expected]:
+    """Return the files that stores of every kind may have."""
+    return {
+        "y.npy": ("biufU", (n_rows,)),
+        "names.bin": ("", ()),
+        "names_offsets.npy": ("<i8", (n_columns + 1,)),
+    }
+
+
+def _fits(record: dict[str, Any], types: str, shape: tuple[int | None, ...]) -> bool:
+    """Return True if meta.json says of a file what is expected of it."""
+    size = whole(record["bytes"])
+    if not types:
+        return "dtype" not in record
+    dtype, found = np.dtype(record["dtype"]), [whole(n) for n in record["shape"]]
+    return (
+        (dtype.str in types.split() if types[0] in "<|" else dtype.kind in types)
+        and len(found) == len(shape)
+        and all(n in (None, m) for n, m in zip(shape, found, strict=True))
+        and size == math.prod(found) * dtype.itemsize
+    )
 
 
 class StoreFolder(Source):
@@ -65,15 +103,31 @@ class StoreFolder(Source):
 
     def _open_folder(self, path: str) -> None:
         """Read meta.json and check that every file exists and has the recorded length."""
-        if not is_address(path):
+        if "://" not in path:
             recover_missing(path)
         self.path = path
         self.meta = meta = self._read_meta()
-        for name, record in meta["files"].items():
-            self._check_file(name, record)
-        self.n_rows, self.n_columns = int(meta["n_rows"]), int(meta["n_columns"])
-        self.stored = meta["stored"]
-        self.name_prefix, self.name_base = str(meta["name_prefix"]), int(meta["name_base"])
+        try:
+            self.n_rows, self.n_columns = whole(meta["n_rows"]), whole(meta["n_columns"])
+            self.stored = None if meta["stored"] is None else whole(meta["stored"])
+            self.name_prefix, self.name_base = str(meta["name_prefix"]), int(meta["name_base"])
+            expected = {**self.expected(), **_everywhere(self.n_rows, self.n_columns)}
+            for name, record in meta["files"].items():
+                if name not in expected or not _fits(record, *expected[name]):
+                    raise self._damaged(f"{name} in {META}")
+                self._check_file(name, record)
+            if not self.required() <= set(meta["files"]):
+                raise self._damaged(f"the list of files in {META}")
+        except DAMAGE as error:
+            raise error if isinstance(error, SourceError) else self._damaged(META) from error
+
+    @abstractmethod
+    def expected(self) -> dict[str, Expected]:
+        """Return the files that a store of this kind may have: their types and shapes."""
+
+    def required(self) -> set[str]:
+        """Return the files without which the store cannot be read."""
+        return {"dense.npy"} if self.stored is None else {"pointers.npy"}
 
     def missing_target(self) -> str | None:
         """Return how to give a target, or None if there is one."""
@@ -147,9 +201,7 @@ class StoreFolder(Source):
 
     def _at(self, name: str) -> Place:
         """Return one of its files."""
-        return place(
-            f"{self.path}/{name}" if is_address(self.path) else f"{self.path}{os.sep}{name}"
-        )
+        return place(f"{self.path}/{name}" if "://" in self.path else f"{self.path}{os.sep}{name}")
 
     def _check_file(self, name: str, record: dict[str, Any]) -> None:
         """Compare a file's length and .npy header with meta.json."""
@@ -171,7 +223,7 @@ class StoreFolder(Source):
 
     def _read_meta(self) -> dict[str, Any]:
         path, (format, known) = self.path, self.STORED_AS
-        if is_address(path):
+        if "://" in path:
             self._at(META).size  # noqa: B018 - raises an error if the address is wrong
         elif not os.path.exists(path):
             raise SourceError(f"{path} does not exist; check the path")
@@ -190,7 +242,10 @@ class StoreFolder(Source):
         if not set(meta) >= self.KEYS:
             lacking = min(self.KEYS - set(meta))
             raise SourceError(f"{path} is damaged: {META} lacks {lacking}; rebuild it")
-        return meta
+        try:
+            return check_record(meta)
+        except ValueError as error:
+            raise SourceError(f"{path} is damaged: {META} ({error}); rebuild it") from error
 
 
 class OpenFiles(ExitStack):

@@ -17,9 +17,8 @@ from tamis.core.params import Number, OneOf, check
 from tamis.core.sentences import counted
 from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path, short_hash
 from tamis.sources.rebatch import with_rows
-from tamis.sources.tables.table import TableSource
+from tamis.sources.tables.table import ArrowTable, ParquetTable, TableFile, TableSource
 from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
-from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
     ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,

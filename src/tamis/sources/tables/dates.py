@@ -28,23 +28,15 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _SECONDS = 86_400.0
 
 
-def note_left_out(where: str, names: Sequence[str]) -> None:
-    """Warn that columns of dates are not features."""
+def note_left_out(
+    where: str, names: Sequence[str], how: str = "dates='number' (--dates number)"
+) -> None:
+    """Warn that columns of dates are not features, and say how they can be."""
     verb = "holds dates and was" if len(names) == 1 else "hold dates and were"
-    warn(
-        f"{where}: {listed(names)} {verb} left out; take dates as numbers, in days, with "
-        "dates='number' (--dates number)"
-    )
+    warn(f"{where}: {listed(names)} {verb} left out; take dates as numbers, in days, with {how}")
 
 
 # --- Arrow's types ------------------------------------------------------------------------------
-
-
-def is_date(kind: Any) -> bool:
-    """Return whether an Arrow type holds dates, times or durations."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
 
 
 def days(column: Any) -> Any:

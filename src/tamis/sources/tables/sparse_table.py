@@ -33,8 +33,8 @@ from tamis.sources.base import (
     silent,
 )
 from tamis.sources.matrix import load_y
+from tamis.sources.tables.table import TableFile
 from tamis.sources.tables.table_columns import floats, kind_of, name_one, no_such, target_values
-from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
 
 #: Lines of a table read at a time.

@@ -1,11 +1,16 @@
-"""Parquet and Arrow files: plain columns, a column of lists, or one line per value."""
+"""Parquet and Arrow files: plain columns, a column of lists, or one line per value.
+
+A file of either kind holds a table of named columns, of which a few are read at a time.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
+from tamis.sources.addresses import AddressedFile, from_here
 from tamis.sources.base import (
     MEMORY,
     ColumnSource,
@@ -28,14 +34,13 @@ from tamis.sources.tables import table_columns as columns
 from tamis.sources.tables.dates import (
     Order,
     days,
-    is_date,
     note_left_out,
     orders,
     refuse_others,
     refuse_two_orders,
     text_days,
 )
-from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
+from tamis.sources.text_files import TextFile
 
 #: Number of default blocks of rows read at a time.
 _HIGHER = 8
@@ -43,6 +48,210 @@ _HIGHER = 8
 
 #: Values that say whether a column of text holds dates.
 FIRST = 1_000
+
+#: With more columns than this, the metadata of a Parquet file is too large for its readers.
+MOST_COLUMNS = 50_000
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+class TableFile(Protocol):
+    """A table on disk or in memory.
+
+    Attributes
+    ----------
+    format, path : str
+        The name of the format, and where the file is.
+    schema : pyarrow.Schema
+        Names and types of the columns.
+    n_rows : int
+        Number of rows.
+    content : TextFile or AddressedFile
+        The bytes of the file, which give its fingerprint; None for a table in memory.
+    details : dict
+        Additional details for `tamis info`.
+    """
+
+    format: str
+    path: str
+    schema: Any
+    n_rows: int
+    content: Any
+    details: dict[str, Any]
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns, as an Arrow table."""
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Yield record batches of at most `size` rows with some columns, in order."""
+
+
+@contextmanager
+def _damage_as_one_sentence(path: str, what: str) -> Iterator[None]:
+    """Turn Arrow's errors about a damaged file into a one-sentence error."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except SourceError:
+        raise
+    except Exception as error:
+        known = (pa.ArrowException, OSError, MemoryError, UnicodeError)
+        # Remote file systems have their own errors.
+        if not isinstance(error, known) and "://" not in path:
+            raise
+        reason = " ".join(str(error).split()).rstrip(".")[:200] or "it needs too much memory"
+        if "TProtocolException" in reason or "size limit" in reason:
+            raise SourceError(f"{path}: {_too_wide(None)}") from error
+        raise SourceError(
+            f"{path} cannot be read as {what}, it is truncated or damaged ({reason}); fetch or "
+            "write it again"
+        ) from error
+
+
+def _too_wide(n_columns: int | None) -> str:
+    many = "more columns" if n_columns is None else f"{n_columns:,} columns, more"
+    return (
+        f"the file has {many} than a Parquet file can carry well ({MOST_COLUMNS:,}); write a list "
+        "of the features of each row (tokens=) or one line for each row, feature and value (long=)"
+    )
+
+
+class ParquetTable:
+    """A Parquet file; only its metadata stays in memory."""
+
+    format = "parquet"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        # Both raise an error if the file does not exist.
+        self.content: Any = AddressedFile(path) if "://" in path else TextFile(path)
+        with _damage_as_one_sentence(path, "a Parquet file"):
+            self._file = self._open(None)
+            self._file.schema_arrow.names  # noqa: B018 - damaged ones may not be text
+        self._lock = threading.Lock()
+        self.schema, metadata = self._file.schema_arrow, self._file.metadata
+        self.n_rows = int(metadata.num_rows)
+        self.details = {"bytes": self.content.size, "row_groups": int(metadata.num_row_groups)}
+        if len(self.schema) > MOST_COLUMNS:
+            raise SourceError(f"{path}: {_too_wide(len(self.schema))}")
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns, as an Arrow table; nothing else is read."""
+        with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
+            table = self._file.read(columns=list(names), use_threads=len(names) > 1)
+            table.validate(full=True)  # strings of a damaged file may not be valid text
+            return table
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Yield record batches of at most `size` rows, row group by row group."""
+        known = self._file.metadata  # reading it takes a second for a wide file
+        with _damage_as_one_sentence(self.path, "a Parquet file"), self._open(known) as file:
+            for batch in file.iter_batches(size, columns=list(names), use_threads=False):
+                batch.validate(full=True)
+                yield batch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path, not the open file."""
+        return type(self), (from_here(self.path),)
+
+    def _open(self, metadata: Any) -> Any:
+        import pyarrow.parquet as pq
+
+        far = "://" in self.path
+        # Few writers store page checksums; if there are any, comparing them is cheap.
+        return pq.ParquetFile(
+            self.content.open() if far else self.path, metadata=metadata,
+            page_checksum_verification=True, pre_buffer=far,
+        )  # fmt: skip
+
+
+class ArrowTable:
+    """An Arrow IPC (feather) file, or a stream of record batches in a file."""
+
+    format = "arrow"
+
+    def __init__(self, path: str) -> None:
+        import pyarrow as pa
+
+        self.path, self.content = path, TextFile(path)
+        self.details = {"bytes": self.content.size}
+        with open(path, "rb") as raw:
+            head = raw.read(6)
+        if head.startswith(b"FEA1"):
+            raise SourceError(
+                f"{path} is a feather file of version 1, which is obsolete; write it "
+                "again with pyarrow.feather.write_feather"
+            )
+        self._is_file = head == b"ARROW1"
+        self._reader = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
+        with _damage_as_one_sentence(path, "an Arrow file"), pa.OSFile(path) as file:
+            self.schema = self._reader(file).schema
+            first = self.schema.names[:1]  # damaged ones may not be text
+        self.n_rows = sum(batch.num_rows for batch in self._each(first))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path."""
+        return type(self), (from_here(self.path),)
+
+    def _each(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield every batch, decompressing only the named columns.
+
+        Lengths and offsets are checked, because Arrow trusts the file.
+        """
+        import pyarrow as pa
+
+        indices = {name: i for i, name in enumerate(self.schema.names)}
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(indices[name] for name in names))
+        with (
+            _damage_as_one_sentence(self.path, "an Arrow file"),
+            # Not mapped: if a mapped file is cut off, reading it kills the process.
+            pa.OSFile(self.path) as file,
+            self._reader(file, options=options) as reader,
+        ):
+            numbers = range(reader.num_record_batches) if self._is_file else None
+            for batch in reader if numbers is None else map(reader.get_batch, numbers):
+                batch.validate(full=True)
+                yield batch
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns, as an Arrow table."""
+        import pyarrow as pa
+
+        batches = list(self._each(names))
+        table = pa.Table.from_batches(batches) if batches else self.schema.empty_table()
+        return table.select(list(names))
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Yield record batches of at most `size` rows with some columns, in order."""
+        for batch in self._each(names):
+            picked = batch.select(list(names))
+            for lo in range(0, picked.num_rows, size):
+                yield picked.slice(lo, size)
+
+
+class MemoryTable:
+    """An Arrow table in memory that was read from a file; its owner knows that file."""
+
+    content = None
+
+    def __init__(self, table: Any, path: str, format: str) -> None:
+        self.path, self.format = path, format
+        self.schema, self.n_rows = table.schema, int(table.num_rows)
+        self.details = {"bytes": int(table.nbytes)}
+        self._table = table
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns."""
+        return self._table.select(list(names))
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
+        """Yield record batches of at most `size` rows with some columns, in order."""
+        yield from self.read(names).to_batches(max_chunksize=size)
+
+
+# --- sources -------------------------------------------------------------------------------------
 
 
 class TableSource(ColumnSource, RowSource):
@@ -88,7 +297,7 @@ class TableSource(ColumnSource, RowSource):
             if pa.types.is_dictionary(kind):
                 kind, is_category = kind.value_type, True
             known = columns.kind_of(kind)
-            if known == "other" and not pa.types.is_null(kind) and not is_date(kind):
+            if known == "other" and not pa.types.is_null(kind):
                 raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
             self._is_words[j] = is_category or (known == "text" and name not in self._in_text)
         self._words: dict[str, Any] = {}
@@ -98,10 +307,10 @@ class TableSource(ColumnSource, RowSource):
         self._dates: list[str] = []
         types, roles = self._file.schema, self._roles
         plain = [name for name in features if name not in roles.categorical]
-        self._in_text = self._dates_in_text(
-            [n for n in plain if columns.kind_of(types.field(n).type) == "text"]
-        )
-        found = [n for n in plain if n in self._in_text or is_date(types.field(n).type)]
+        kinds = {name: columns.kind_of(types.field(name).type) for name in plain}
+        text = [name for name in plain if kinds[name] == "text"]
+        self._in_text = self._dates_in_text(text) if text else {}
+        found = [name for name in plain if name in self._in_text or kinds[name] == "date"]
         if not found or roles.dates == "number":
             return features
         left = [name for name in features if name not in set(found)]
@@ -122,7 +331,7 @@ class TableSource(ColumnSource, RowSource):
         Returns the ways in which they are written. A column that also holds something else raises
         an error, as in a CSV file.
         """
-        if not names or getattr(self._file, "content", None) is None:
+        if getattr(self._file, "content", None) is None:
             return {}
         found = {}
         first: Any = next(iter(self._file.batches(names, FIRST)), None)
@@ -212,7 +421,7 @@ class TableSource(ColumnSource, RowSource):
 
     def _floats(self, column: Any, name: str) -> npt.NDArray[np.float64]:
         """Return a column of numbers or dates as floats."""
-        if is_date(column.type):
+        if columns.kind_of(column.type) == "date":
             return columns.floats(days(column))
         if name in self._in_text:
             what = f"{self.path}: column {name!r}"

@@ -147,8 +147,8 @@ def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
     return f"name {what} with --target, in Python {example}; {table} has {there}"
 
 
-def kind_of(kind: Any) -> Literal["number", "text", "other"]:
-    """Return the kind of values of an Arrow type; Booleans are numbers."""
+def kind_of(kind: Any) -> Literal["number", "text", "date", "other"]:
+    """Return the kind of values of an Arrow type; Booleans are numbers, times are dates."""
     import pyarrow as pa
 
     types = pa.types
@@ -156,7 +156,10 @@ def kind_of(kind: Any) -> Literal["number", "text", "other"]:
     if any(is_number(kind) for is_number in numbers):
         return "number"
     texts = (types.is_string, types.is_large_string, types.is_string_view)
-    return "text" if any(is_text(kind) for is_text in texts) else "other"
+    if any(is_text(kind) for is_text in texts):
+        return "text"
+    is_date = types.is_temporal(kind) and not types.is_interval(kind)
+    return "date" if is_date else "other"
 
 
 def as_words(column: Any) -> Any:

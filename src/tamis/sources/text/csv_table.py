@@ -32,7 +32,7 @@ from tamis.sources.base import (
 )
 from tamis.sources.rebatch import Piece
 from tamis.sources.tables import dates as date_columns
-from tamis.sources.tables.table import TableSource
+from tamis.sources.tables.table import MemoryTable, TableSource
 from tamis.sources.tables.table_columns import (
     Roles,
     coded,
@@ -45,7 +45,6 @@ from tamis.sources.tables.table_columns import (
     row_labels,
     sorted_words,
 )
-from tamis.sources.tables.table_files import MemoryTable
 from tamis.sources.text.csv_text import CsvText, ReadAgainError, usual_gaps
 from tamis.sources.text.dialect import MARKS, detect, number_pattern, said
 from tamis.sources.text_files import TextFile
@@ -273,11 +272,11 @@ class CsvRows(RowSource):
         for name in self._features:
             if name in self._roles.categorical:
                 continue
-            kind, what = text.guessed[name], f"{self.path}: column {name!r}"
-            if date_columns.is_date(kind):
+            kind, what = kind_of(text.guessed[name]), f"{self.path}: column {name!r}"
+            if kind == "date":
                 self._made[name] = date_columns.days
                 found.append(name)
-            elif kind_of(kind) == "text":
+            elif kind == "text":
                 values = text.dialect.column(number[name], text.gaps)
                 orders = date_columns.orders(values)
                 if orders:
@@ -347,7 +346,7 @@ class CsvRows(RowSource):
         if name == self._roles.target or name in self._roles.categorical:
             return pa.large_string()
         if name in self._made:
-            return kind if date_columns.is_date(kind) else pa.large_string()
+            return kind if kind_of(kind) == "date" else pa.large_string()
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if is_number or pa.types.is_null(kind):
             return pa.float64()
@@ -404,6 +403,7 @@ class CsvRows(RowSource):
             shares[one] = pc.sum(is_number.cast(pa.int64())).as_py() * 2 >= len(words)
             if one == mark:
                 others = words.filter(pc.invert(is_number))
+                others = others if len(others) else words  # such as a number and a line break
         other = next(one for one in MARKS if one != mark)
         if shares[mark]:
             raise SourceError(

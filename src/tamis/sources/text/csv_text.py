@@ -6,10 +6,13 @@ quote, the line of the file on which a record begins, and runs of spaces as one 
 
 from __future__ import annotations
 
+import atexit
 import io
+import queue
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tamis.core.errors import SourceError
@@ -20,6 +23,8 @@ from tamis.sources.text_files import TextFile
 _PIECE = 1 << 20
 #: Initial number of bytes that Arrow parses at a time; it reads about thirty of these ahead.
 _BLOCK = 1 << 20
+#: Seconds to wait at most for Arrow's threads to let go of a text; they need about a millisecond.
+_LET_GO = 10.0
 
 _COLUMNS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\S+): (.*)")
@@ -76,7 +81,7 @@ class CsvText:
         while schema is None:
             try:
                 text = _Lines(self.file, longest_line, dialect)
-                with self._one_sentence(), self._open({}, text) as reader:
+                with self._one_sentence(text), self._open({}, text) as reader:
                     schema = reader.schema
             except ReadAgainError:
                 continue
@@ -100,17 +105,18 @@ class CsvText:
             If a column of numbers holds something else, or a record is longer than expected.
         """
         text, n_rows = _Lines(self.file, self.longest_line, self.dialect), 0
-        with self._one_sentence(), self._open(types, text, raw=raw) as reader:
+        with self._one_sentence(text), self._open(types, text, raw=raw) as reader:
             for batch in reader:
                 if batch.num_rows:
                     n_rows += batch.num_rows
                     yield batch
+        if text.failure is not None:  # in case Arrow took it for the end of the file
+            raise text.failure
         if text.quotes % 2:
             self._refuse_open_quote(n_rows + self.header)
 
-    def _open(self, types: Mapping[str, Any], text: _Lines, *, raw: bool = False) -> Any:
+    def _open(self, types: Mapping[str, Any], text: _Lines, *, raw: bool = False) -> _Reader:
         """Open the text with Arrow; without types, all columns are read and their types guessed."""
-        import pyarrow as pa
         import pyarrow.csv
 
         reading = pyarrow.csv.ReadOptions(
@@ -127,16 +133,19 @@ class CsvText:
             null_values=[] if raw else self.gaps, strings_can_be_null=not raw,
             decimal_point=self.dialect.decimal,
         )  # fmt: skip
-        return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
+        return _Reader(text, reading, parsing, converting)
 
     @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
+    def _one_sentence(self, text: _Lines) -> Iterator[None]:
         """Turn Arrow's errors into one-sentence errors."""
         import pyarrow as pa
 
         try:
             yield
         except pa.ArrowException as error:
+            # A failure of the text may be further on than what Arrow reports.
+            if isinstance(error, pa.ArrowTypeError) and text.failure is not None:
+                raise text.failure from None
             raise SourceError(self.sentence(error)) from error
 
     def sentence(self, error: Exception) -> str:
@@ -206,19 +215,109 @@ class CsvText:
             )
 
 
-class _Lines(io.RawIOBase):
-    """The text as a readable file; refuses endless lines and NUL bytes."""
+class _Reader:
+    """Arrow's reader of a text, as a stream of record batches.
+
+    Arrow's threads may hold the text a little longer than its reader exists. One that lets go of an
+    object of Python while the interpreter exits aborts the process, so `close` waits for them.
+    """
+
+    def __init__(self, text: _Lines, *options: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        self._text = text
+        self._arrow: Any = None
+        self._is_closed = False
+        self._let_go: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        held = _Held(text.read)
+        # `put` is written in C: a callback in Python might wait for the interpreter once more.
+        self._watch = weakref.ref(held, self._let_go.put)
+        atexit.register(self.close)  # for a stream that is not read to its end
+        # The buffer copies: Arrow's threads pass blocks on, and would hold bytes of Python.
+        stream = pa.BufferedInputStream(pa.PythonFile(held, "r"), 1 << 12)
+        try:
+            self._arrow = pyarrow.csv.open_csv(stream, *options)
+        except BaseException:
+            del held, stream  # the traceback would keep them
+            self.close()
+            raise
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+        return self._arrow.schema
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self._arrow.read_next_batch()
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading, and wait until no thread of Arrow holds the text."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        self._arrow = None  # waits for the block that is being read
+        with suppress(queue.Empty):
+            self._let_go.get(timeout=_LET_GO)
+            self._text.close()
+
+
+class _Held:
+    """What Arrow holds of a text; no frame refers to it, so that it ends when Arrow lets go."""
+
+    closed = False
+
+    def __init__(self, read: Callable[[int], bytes | None]) -> None:
+        self.read = read
+
+    def close(self) -> None:
+        """Do nothing: `_Reader` closes the text."""
+
+
+class _Lines:
+    """The text as a readable file; refuses endless lines and NUL bytes.
+
+    Attributes
+    ----------
+    quotes : int
+        Number of quotes read so far.
+    failure : Exception or None
+        What ended the reading early.
+    """
 
     def __init__(self, file: TextFile, longest: int, dialect: Dialect) -> None:
         self._path, self._dialect = file.path, dialect
         self._chunks = file.chunks(_PIECE, longest)
         self._lines = self.quotes = 0
         self._buffer = io.BytesIO()
+        self.failure: Exception | None = None
 
-    def readable(self) -> bool:
-        return True
+    def read(self, size: int, /) -> bytes | None:
+        """Return the next bytes, or None after a failure.
 
-    def read(self, size: int = -1, /) -> bytes:
+        Arrow turns None into an error of its own; an exception would be held by its threads.
+        """
+        try:
+            return self._read(size)
+        except Exception as error:
+            self.failure = error
+            return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._chunks.close()
+
+    def _read(self, size: int) -> bytes:
         parts: list[bytes] = []
         while size != 0:
             if part := self._buffer.read(size):
@@ -229,10 +328,6 @@ class _Lines(io.RawIOBase):
             else:
                 break
         return b"".join(parts)
-
-    def close(self) -> None:
-        self._chunks.close()
-        super().close()
 
     def _looked_at(self, data: bytes) -> bytes:
         at = data.find(b"\0")

@@ -1,7 +1,7 @@
 """How a file of separated values is written: its delimiter and its decimal mark.
 
 Both are found in the first lines. A delimiter splits every line into as many values as the header
-has names. A decimal mark is proved by a value that is a number with this mark only: 1,5 or 0.25 or
+has names. A decimal mark is proved by a value that is a number with this mark only: 1,5 or 0.125 or
 1.234,5. Where two answers fit equally well, an error names them. Later lines cannot change the
 answer; a value there that is a number only with the other mark raises an error when it is read.
 """
@@ -36,14 +36,14 @@ def number_pattern(decimal: str) -> str:
     r"""Return a regular expression for numbers with a decimal mark.
 
     Thousands may be grouped by the other mark, a space (also a narrow or fixed one) or an
-    apostrophe.
+    apostrophe; a grouped number does not begin with 0.
 
     >>> bool(re.match(number_pattern(","), "-1.234,5")), bool(re.match(number_pattern(","), "1.5"))
     (True, False)
     """
     mark, group = re.escape(decimal), _groups(decimal)
     digits = r"\d*" if decimal == "." else r"\d+"
-    whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)"
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
     return rf"^\s*[-+]?(?:{whole}(?:{mark}{digits})?|{mark}\d+)(?:[eE][-+]?\d+)?\s*$"
 
 
@@ -52,6 +52,14 @@ def _groups(decimal: str) -> str:
 
 
 _NUMBER = {mark: re.compile(number_pattern(mark)) for mark in MARKS}
+
+
+class UnclearMarkError(SourceError):
+    """Two decimal marks fit; `likely` is the one that a reader would guess."""
+
+    def __init__(self, sentence: str, likely: str) -> None:
+        super().__init__(sentence)
+        self.likely = likely
 
 
 @dataclass(frozen=True)
@@ -318,9 +326,10 @@ def _decimal(
         return next(iter(proof))
     if unclear is not None:
         column, value = unclear
-        raise SourceError(
+        raise UnclearMarkError(
             f"{path}: {value!r} in column {column!r} may have a decimal mark or grouped "
-            "thousands; say which with decimal='.' or decimal=',' (--decimal . or --decimal ,)"
+            "thousands; say which with decimal='.' or decimal=',' (--decimal . or --decimal ,)",
+            "," if "," in value and split.delimiter != "," else ".",
         )
     return "."
 

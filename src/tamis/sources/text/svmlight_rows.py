@@ -361,7 +361,7 @@ class SvmlightSource(RowSource):
 
     def _learn(self, counts: list[Counts]) -> None:
         """Record the counts of all chunks of the file, and with them the base of indices."""
-        found = np.array([kernel.new_found(), *counts])
+        found = np.array(counts or [kernel.new_found()])
         known = found.sum(axis=0)
         if known[kernel.ROWS] == 0:
             raise SourceError(f"{self.name} holds no rows; give a file with at least one")
@@ -520,7 +520,7 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
     slow = slow[: found[kernel.SLOW]]
-    too_large, kept = _slow_numbers(text, slow, labels[:n_rows], values, rows.indptr)
+    too_large, kept = _slow_numbers(text, slow, labels, values, rows.indptr)
     bad = bad[:count]
     fault = None
     if skip and too_large:
@@ -550,9 +550,10 @@ def _slow_numbers(
 
     Those are rows with a number that overflows, and with a label that would be rounded: two
     identifiers must not become one class. Whole numbers of 64 bits are exact: then all labels are
-    int64, if all are whole.
+    int64, if all are whole. The row of a fault, which follows the others, is looked at as well: a
+    number of it may be the first fault.
     """
-    too_large = []
+    too_large, n_rows = [], len(indptr) - 1
     of_label = slow[:, 0] < 0
     whole, fine = _whole(text, slow[of_label, 1])
     of_row = -1 - slow[of_label, 0]
@@ -569,10 +570,11 @@ def _slow_numbers(
             labels[row] = number
         else:
             values[entry] = number
-    kept: npt.NDArray[Any] = labels
-    if fine.any() and are_whole(labels):
-        kept = labels.astype(np.int64)
-        kept[of_row[fine]] = whole[fine]
+    kept: npt.NDArray[Any] = labels[:n_rows]
+    exact = fine & (of_row < n_rows)
+    if exact.any() and are_whole(kept):
+        kept = kept.astype(np.int64)
+        kept[of_row[exact]] = whole[exact]
     return too_large, kept
 
 
