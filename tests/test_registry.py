@@ -98,8 +98,8 @@ def test_type_checkers_see_the_same_names():
     assert found == {**PUBLIC, **packages, "__version__": "tamis._version:__version__"}
 
 
-def test_the_readme_has_the_tables_of_methods_and_learners():
-    listed = [line for line in (ROOT.parents[1] / "README.md").read_text().splitlines()
+def test_the_page_of_methods_has_the_tables_of_methods_and_learners():
+    listed = [line for line in (ROOT.parents[1] / "docs" / "methods.md").read_text().splitlines()
               if line.startswith("| `") and line.count(" | ") == 3]  # fmt: skip
     assert listed == [
         f"| `{entry.class_name}` | `{entry.name}` | {entry.help} | {entry.reference} |"
@@ -114,5 +114,6 @@ def test_the_reference_matches_the_registry_and_the_docstrings():
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     assert reference.PAGE.read_text() == reference.page()
+    assert reference.COMMANDS_PAGE.read_text() == reference.commands_page()
     titles = [line[4:] for line in reference.page().splitlines() if line.startswith("### ")]
     assert sorted(titles) == sorted(PUBLIC)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.__main__ import discover, run  # noqa: E402
 
-from benchmarks import _data, _harness  # noqa: E402
+from benchmarks import _data, _harness, _history  # noqa: E402
 
 NAMES = {"growth", "parse_svmlight", "relevance_pass", "saola_paper_gate", "saola_papers"}
 
@@ -115,3 +115,23 @@ def test_without_the_shared_folder_data_is_generated(
     assert name == "generated, like toy"
     assert X.shape == (40, 300)
     assert len(y) == 40
+
+
+def test_runs_are_appended_and_a_slowdown_is_marked(tmp_path: Path) -> None:
+    for seconds in (1.0, 1.1, 1.0, 1.6):
+        report = _harness.Report("toy", "What it is.", tmp_path)
+        report.table(
+            "Times", [{"what": "us", "seconds": seconds}, {"what": "<it>", "seconds": 2.0}]
+        )
+        report.save()
+    lines = (tmp_path / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["name"] for line in lines] == ["toy"] * 4
+    found = _history.series([json.loads(line) for line in lines])
+    assert found["Times", "us", "seconds"] == [1.0, 1.1, 1.0, 1.6]
+    assert _history.is_slower(("Times", "us", "seconds"), [1.0, 1.1, 1.0, 1.6])
+    assert not _history.is_slower(("Times", "us", "seconds"), [1.0, 1.1, 1.0, 1.2])
+    assert not _history.is_slower(("Times", "us", "kept"), [1.0, 9.0])
+    page = _history.write_page(tmp_path).read_text()
+    assert page.count("<tr class='slower'>") == 1
+    assert page.count("<polyline") == 2
+    assert "&lt;it&gt;" in page

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 
 from tamis.cli.main import COMMANDS, LazyGroup
+
+PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
+
+
+def documented_keys():
+    """Return the keys that docs/programs.md lists, by command."""
+    found = {}
+    for names, keys in re.findall(
+        r"^\| (`.*?) \| (?:object|list).*? \| (.*) \|$", PAGE, re.MULTILINE
+    ):
+        outside = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", "", keys)
+        for name in re.findall(r"`(\w+)`", names):
+            found[name] = set(re.findall(r"`(\w+)`", outside))
+    return found
 
 
 @pytest.fixture
@@ -30,41 +46,54 @@ def run(tamis, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "keys"),
+    "arguments",
     [
-        (("select", "x.npy", "--method", "saola", "--out", "other"), {"kept", "verdicts", "rows"}),
-        (("select", "x.npy", "--method", "saola", "--out", "other", "--checkpoint"), {"kept"}),
-        (("resume", "begun"), {"kept", "features"}),
-        (("feed", "run", "in/more.npy"), {"run", "feeds", "kept"}),
-        (("watch", "run", "in", "--once", "--settle", "0"), {"fed", "refused"}),
-        (("status", "run"), {"features", "kept"}),
-        (("info", "run"), {"method", "features"}),
-        (("info", "x.npy"), set()),
-        (("report", "run"), {"report", "bytes"}),
-        (("convert", "x.npy", "x.cols"), {"store", "rows", "columns"}),
-        (("apply", "run", "x.npy", "--out", "small.csv"), {"out", "rows", "columns"}),
-        (("why", "run", "x2", "x0"), None),
-        (("log", "run"), None),
-        (("drop", "run", "x2"), None),
-        (
-            ("compare", "--data", "x.npy", "--methods", "saola,all", "--classifiers", "nb", "--cv",
-             "3", "--n-jobs", "1", "--out", "results"),
-            {"classifiers", "methods"},
-        ),
+        ("select", "x.npy", "--method", "saola", "--out", "other"),
+        ("select", "x.npy", "--method", "saola", "--out", "other", "--checkpoint"),
+        ("resume", "begun"),
+        ("feed", "run", "in/more.npy"),
+        ("watch", "run", "in", "--once", "--settle", "0"),
+        ("status", "run"),
+        ("info", "run"),
+        ("info", "x.npy"),
+        ("report", "run"),
+        ("convert", "x.npy", "x.cols"),
+        ("apply", "run", "x.npy", "--out", "small.csv"),
+        ("why", "run", "x2", "x0", "--instead"),
+        ("log", "run"),
+        ("drop", "run", "x2"),
+        ("learn", "x.rows", "-k", "3", "--out", "model"),
+        ("predict", "model", "x.rows", "--out", "predictions.csv"),
+        ("compare", "--data", "x.npy", "--methods", "saola,all", "--classifiers", "nb", "--cv", "3",
+         "--n-jobs", "1", "--out", "results"),
+        ("demo", "--columns", "1000"),
     ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+    ids=lambda value: value[0],
 )  # fmt: skip
-def test_one_document(tamis, run, arguments, keys):
+def test_one_document_with_the_documented_keys(tamis, run, arguments):
+    if arguments[0] in ("learn", "predict"):
+        tamis("convert", "x.npy", "x.rows")
+    if arguments[0] == "predict":
+        tamis("learn", "x.rows", "-k", "3", "--out", "model")
     if arguments[0] == "resume":
         tamis("select", "x.npy", "--method", "saola", "--out", "begun", "--checkpoint")
     done = tamis(*arguments, "--json")
     assert done.code == (1 if arguments[0] == "watch" else 0), done
     found = json.loads(done.out, parse_constant=pytest.fail)
-    if keys is None:
-        assert isinstance(found, list)
+    keys = documented_keys()[arguments[0]]
+    if arguments == ("info", "run"):
+        assert {"method", "features", "kept"} <= set(found)
+    elif arguments[0] == "info":
+        assert keys - {"problems", "suspicious", "command"} <= set(found)
+    elif isinstance(found, list):
         assert found
+        assert all(set(entry) == keys for entry in found)
     else:
-        assert keys <= set(found)
+        assert set(found) == keys
+    for entry in found.get("feeds", found.get("fed", ())) if isinstance(found, dict) else ():
+        assert set(entry) == set(
+            re.findall(r"`(\w+)`", PAGE.split("One object of ")[1].split("\n")[0])
+        ) - {"feeds", "fed"}
 
 
 def test_every_command_that_prints_has_the_option():
@@ -74,7 +103,8 @@ def test_every_command_that_prints_has_the_option():
         for name in COMMANDS
         if "as_json" not in {p.name for p in LazyGroup().get_command(context, name).params}
     ]
-    assert without == ["demo"]
+    assert without == []
+    assert set(documented_keys()) == set(COMMANDS)
 
 
 def test_why_gives_the_numbers_and_the_sentence(tamis, run):

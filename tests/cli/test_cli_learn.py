@@ -44,7 +44,7 @@ def test_learn_writes_a_model_and_prints_a_summary(tamis, data):
     assert done.code == 0, done.err
     kept, error, accuracy, wrote = done.out.splitlines()
     assert re.fullmatch(
-        r"SOFS kept 3 of 12 columns; 400 rows in \d+\.\d s \([\d.]+k? rows/s\)", kept
+        r"RowSieve kept 3 of 12 columns; 400 rows in \d+\.\d s \([\d.]+k? rows/s\)", kept
     )
     assert re.fullmatch(r"progressive error \d+\.\d\d%: \d+ rows were predicted wrongly .*", error)
     assert re.fullmatch(r"accuracy \d\d\.\d\d% on 200 rows", accuracy)
@@ -140,7 +140,7 @@ def test_json_is_for_programs(tamis, data):
     done = tamis("learn", "train.svm", "-k", "3", "--test", "test.svm", "--json", "--out", "m")
     facts = json.loads(done.out)
     assert done.err == ""
-    assert (facts["method"], facts["rows"], facts["kept"]) == ("SOFS", 400, 3)
+    assert (facts["method"], facts["rows"], facts["kept"]) == ("RowSieve", 400, 3)
     assert facts["columns"] == 12
     assert 0 <= facts["progressive_error"] < 0.5 < facts["test_accuracy"] <= 1
     assert facts["model"] == "m"
@@ -152,12 +152,12 @@ def test_json_is_for_programs(tamis, data):
     [
         (["-k", "few"], "-k few is not a whole number and not auto"),
         (["--method", "pet", "--gamma", "1"], "pet has no parameter 'gamma'; it has "),
-        (["--gamma", "0"], "SOFS: gamma=0.0 is not a number above 0"),
+        (["--gamma", "0"], "RowSieve: gamma=0.0 is not a number above 0"),
         (["--classes", "0"], "classes=[0] holds one class only, [0]; give all classes with "),
         (["--classes", "ham,spam"], "train.svm, line 1 has the label "),
         (["--checkpoint"], "a checkpoint is kept beside the model; give --out (out=) too"),
         (["--test", "absent.svm"], "absent.svm does not exist; check the path"),
-        (["--param", "colour=3"], "sofs has no parameter 'colour'; it has "),
+        (["--param", "colour=3"], "row-sieve has no parameter 'colour'; it has "),
     ],
 )
 def test_invalid_commands_give_one_sentence(tamis, data, arguments, message):
@@ -199,7 +199,7 @@ def test_standard_input_is_learned_from_and_predicted(data):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     model = library.open_model(data / "model")
-    expected = library.SOFS(3).fit_stream(data / "train.svm")
+    expected = library.RowSieve(3).fit_stream(data / "train.svm")
     assert np.array_equal(model.weights_, expected.weights_)
 
 
@@ -239,7 +239,7 @@ def test_info_describes_a_model(tamis, data):
     assert tamis("learn", "train.svm", "-k", "5", "--test", "test.svm", "--out", "m").code == 0
     message = tamis("info", "m")
     assert message.code == 0
-    assert {"SOFS", "0, 1", "5"} <= {line[20:].strip() for line in message.out.splitlines()}
+    assert {"RowSieve", "0, 1", "5"} <= {line[20:].strip() for line in message.out.splitlines()}
     facts = json.loads(tamis("info", "m", "--json").out)
     assert facts["features kept"] == 5
     assert facts["command"].startswith("tamis learn train.svm -k 5")

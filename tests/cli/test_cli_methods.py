@@ -118,3 +118,16 @@ def test_a_level_or_measure_that_the_default_lacks_names_another_method(tamis, s
     )
     options = ("--method", "saola", "--threshold", "0.1")
     assert tamis("select", "t.svm", "--out", "run", *options).code == 0
+
+
+def test_a_measure_may_have_parameters(tamis, svm) -> None:
+    for out, options in (
+        ("a", ["--measure", "fisher-z:statistic=z", "--alpha", "0.02"]),
+        ("b", ["--measure", "fisher_z:statistic=z:alpha=0.02"]),
+        ("c", ["--measure", "fisher_z", "--param", "statistic=z", "--alpha", "0.02"]),
+    ):
+        assert tamis("select", "t.svm", "--method", "saola", "--out", out, *options).code == 0
+    assert tamis("why", "a", "3").out == tamis("why", "b", "3").out == tamis("why", "c", "3").out
+    tamis("select", "t.svm", "--method", "saola", "--out", "d", "--measure", "fisher_z")
+    assert " by " in tamis("why", "d", "3").out
+    assert " by " not in tamis("why", "a", "3").out

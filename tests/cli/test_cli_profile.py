@@ -172,6 +172,8 @@ def test_what_is_not_clear_about_a_file_is_a_problem(tamis, tmp_path):
     text = tamis("info", "a.csv", "--target", "y").out
     assert "problem: '1.100' in column 'a' may have a decimal mark or grouped thousands" in text
     assert "--decimal ." in works(tamis, Path("a.csv"), "--target", "y")
+    Path("a.csv").write_text("a;y\n" + rows.replace(".", ","))
+    assert "--decimal ," in works(tamis, Path("a.csv"), "--target", "y")
 
 
 def test_targets_that_cannot_be_used(tamis, tmp_path):

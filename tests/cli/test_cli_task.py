@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from tamis.engine.learning.model import open_model
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.runs import open_run
+from tamis.sources import open_source
 
 GIVEN = "task: {}, because it was given"
 
@@ -67,7 +69,7 @@ def test_the_task_of_a_run_is_kept_when_it_is_fed(tamis, tmp_path):
         of = "class" if task == "classification" else "target"
         assert f"(sick, {of})" in tamis("why", out, "sick").out
     again = ("select", tmp_path / "a.parquet", "--target", "visits", "--out", tmp_path / "auto")
-    assert "so it was taken for numbers, but it may hold classes: say which" in tamis(*again).err
+    assert "so it was treated as numbers, but it may hold classes: say which" in tamis(*again).err
 
 
 def test_a_stopped_run_keeps_its_task(tamis, tmp_path):
@@ -131,3 +133,16 @@ def test_labels_that_floats_would_round_stay_two_classes(tamis, tmp_path, kind):
     done = tamis("learn", f"t.{kind}", *target, "-k", "1", "--out", "model")
     assert done.code == 0, done.err
     assert open_model("model").classes_.tolist() == classes
+
+
+def test_labels_beyond_2_53_after_small_ones(tamis, tmp_path):
+    """They arrive in a later batch of the file: right in columns, refused in rows."""
+    lines = [f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(200_000)]
+    lines += [f"{2**60 + i % 2} 1:1\n" for i in range(10)]
+    Path("late.svm").write_text("".join(lines))
+    assert tamis("convert", "late.svm", "late.cols", "--quiet").code == 0
+    y = open_source("late.cols").target()
+    assert np.unique(y).tolist() == [0, 1, 2**60, 2**60 + 1]
+    done = tamis("convert", "late.svm", "late.rows", "--quiet")
+    assert done.code != 0
+    assert f"the label {2**60 + 1} is beyond 2^53, and smaller ones came before" in done.err

@@ -56,6 +56,34 @@ def test_ctrl_c_during_conversion_to_columns_leaves_nothing(big, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+LOST = """
+import signal, sys, weakref
+from tamis.cli import main
+
+class Thing:
+    pass
+
+def command(*_):
+    thing = Thing()
+    lost = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+    del thing  # calls the callback, and Python goes on after its error
+    while True:
+        pass
+
+main.cli.invoke = command
+main.run()
+"""
+
+
+def test_ctrl_c_during_a_callback_of_python_is_not_lost():
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, "info"],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.startswith("tamis: stopped; only what earlier steps had")
+
+
 def contents(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -78,3 +79,19 @@ def test_select_leaves_nothing_that_the_next_one_does_not_clear(tamis, svm, tmp_
     assert tamis("why", "run", "20").code == 0
     assert tamis("select", "t.svm", "--out", "other", "--quiet").code == 0
     assert sorted(os.listdir(tmp_path)) == ["other", "run", "t.svm"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs RLIMIT_FSIZE")
+@pytest.mark.parametrize("most", [0, 100, 20_000])
+def test_a_disk_that_is_full_when_a_run_is_saved_is_one_sentence(tamis, svm, tmp_path, most):
+    assert tamis("select", "t.svm", "--out", "run", "--quiet").code == 0
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        ended = tamis("select", "t.svm", "--out", "run", "--quiet", "--force")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "run cannot be written (" in ended.one_sentence()
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["run", "t.svm"]

@@ -14,6 +14,7 @@ import pytest
 from tamis.core import files
 from tamis.core.errors import OutputError, SourceError
 from tamis.core.files import atomic_file, atomic_folder, recover, recover_missing, scratch_folder
+from waiting import PATIENCE
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs fork and SIGKILL")
 
@@ -156,7 +157,7 @@ def test_a_running_writer_is_left_alone(tmp_path):
     recover(tmp_path)
     (left,) = names(tmp_path)
     assert left.startswith(".model.partial-")
-    writer.communicate("\n", timeout=120)
+    writer.communicate("\n", timeout=PATIENCE)
     assert names(tmp_path) == ["model"]
 
 
@@ -288,3 +289,18 @@ def test_scratch_folders_are_deleted_with_their_owner(tmp_path):
     del owner
     gc.collect()
     assert names(tmp_path) == []
+
+
+def test_ctrl_c_while_a_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    real, calls = files._remove, []
+
+    def interrupted(path):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(path)
+
+    monkeypatch.setattr(files, "_remove", interrupted)
+    with pytest.raises(KeyboardInterrupt), files.partial(tmp_path / "a", "folder") as work:
+        (work / "file").write_text("new")
+    assert os.listdir(tmp_path) == []

@@ -13,8 +13,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 
 import tamis
 from tamis.core.errors import DataWarning, InputError, SourceError
-from tamis.core.target import Target
-from tamis.core.tasks import task_of
+from tamis.core.target import Target, task_of
 
 RNG = np.random.default_rng(0)
 

@@ -7,6 +7,7 @@ import pickle
 import re
 import shutil
 import sys
+from collections import deque
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tamis.encode.binning import EqualWidthEncoder
 from tamis.engine.loop import Scorer
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import executors, ranges
-from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
+from tamis.engine.workers.ranges import FIRST, MOST, Pace, Task, in_order, packed, tasks
 from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import thread_count
 from tamis.sources import base
@@ -208,11 +209,66 @@ def test_an_address_is_accepted(wide, client):
     assert_same_log(there.log, tamis.select(wide, "saola").log, "by address")
 
 
-def test_blocks_begin_small_double_and_cover_every_column(wide):
-    cut = list(tasks(wide, None, lambda *_: None))
-    assert [task.last - task.first for task in cut[:3]] == [FIRST, 2 * FIRST, 4 * FIRST]
-    assert [task.first for task in cut[1:]] == [task.last for task in cut[:-1]]
-    assert (cut[0].first, cut[-1].last) == (0, wide.n_columns)
+def paced(pace, columns, rate):
+    """Sizes of tasks as they are submitted, and the most columns under way for those decided.
+
+    A worker does `rate` columns per second.
+    """
+    left, waiting, sizes, worst = columns, deque(), [], 0.0
+    decided = 0
+    while left or waiting:
+        while left and pace.may_begin(len(waiting)):
+            step = pace.step(left)
+            pace.gave(step)
+            waiting.append(step)
+            sizes.append(step)
+            left -= step
+        if decided > 10**5:
+            worst = max(worst, sum(waiting) / decided)
+        done = waiting.popleft()
+        pace.took(done, done / rate)
+        decided += done
+    return sizes, worst
+
+
+@pytest.mark.parametrize(("workers", "rate"), [(1, 1e4), (2, 1e7), (100, 3e4), (100, 1e8)])
+def test_tasks_begin_small_and_take_a_second_when_much_is_decided(workers, rate):
+    sizes, worst = paced(Pace(workers), 10**8, rate)
+    assert sum(sizes) == 10**8
+    assert sizes[0] <= FIRST * (workers + 1)
+    assert worst < 0.75  # of what is decided is under way
+    seconds = max(ranges.SECONDS, ranges.FOR_EACH * workers)
+    shared = max(int(ranges.SHORT * seconds * rate), 10**8 // workers)
+    longest = min(MOST, int(seconds * rate), shared)
+    assert 0.4 * longest <= max(sizes) <= longest
+    assert len(sizes) < 10**8 / longest + 40 * (workers + 1)
+    assert sizes[-1] <= longest
+
+
+def test_tasks_that_send_much_are_shorter():
+    pace = Pace(2)
+    pace.took(10**9, 1e3)
+    long = pace.step(10**9)
+    assert long == 10**6
+    pace.took(10**9, 1e3, 10_000 * ranges.PIECE)
+    assert pace.step(10**9) == long // 10
+
+
+def test_tasks_cover_every_column_and_few_where_all_columns_may_be_sent(wide, monkeypatch):
+    for width, start in ((None, 0), (2_500, 0), (None, 777)):
+        cut = list(tasks(wide, width, lambda *_: None, start, Pace(2)))
+        assert [task.first for task in cut[1:]] == [task.last for task in cut[:-1]]
+        assert (cut[0].first, cut[-1].last) == (start, wide.n_columns)
+        if width:
+            assert [task.last - task.first for task in cut] == [2_500, 2_500, 1_000]
+    monkeypatch.setattr(base, "BLOCK_ENTRIES", 800)
+    narrow = base.default_width(wide.n_rows, wide.n_columns, wide.stored)
+    assert 4 * narrow < FIRST
+    pace = Pace(2, may_grow=False)
+    pace.took(10**9, 1e3)
+    cut = list(tasks(wide, None, lambda *_: None, 0, pace))
+    assert max(task.last - task.first for task in cut) == ranges.BLOCKS * narrow
+    assert {task.width for task in cut} == {narrow}
 
 
 def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, monkeypatch):
@@ -220,18 +276,21 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     monkeypatch.setattr(base, "BLOCK_ENTRIES", 800)
     narrow = base.default_width(wide.n_rows, wide.n_columns, wide.stored)
     assert narrow < 60
-    cut = list(tasks(wide, None, lambda *_: None))
-    assert {task.width for task in cut} == {narrow}
-    assert cut[2].last - cut[2].first == BLOCKS * narrow
-    assert max(task.last - task.first for task in cut) == BLOCKS * narrow
+    task = next(tasks(wide, None, lambda *_: None, 0, Pace(2)))
+    assert task.width == narrow
     selector = tamis.SAOLA()._to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
-    scorer = Scorer(selector, Target.of(wide.target()))
-    assert len(cut[2].score(scorer, wide)) == BLOCKS
+    scorer, read = Scorer(selector, Target.of(wide.target())), []
+    monkeypatch.setattr(
+        ColumnStore, "read", lambda self, lo, hi, old=ColumnStore.read: (
+            read.append((lo, hi)) or old(self, lo, hi)
+        )
+    )  # fmt: skip
+    pieces = task.score(scorer, wide)
+    assert len(read) > 2
+    assert [(one.first, one.end) for one in pieces] == [(0, task.last)]
     there = tamis.select(wide, "saola", cluster=client)
     assert_same_log(there.log, expected.log, "several blocks a task")
-    monkeypatch.setattr(ranges, "ROUND", 100)
-    assert max(task.last - task.first for task in tasks(wide, None, lambda *_: None)) == 100
 
 
 def test_data_sent_to_workers_is_compact(wide):
@@ -263,9 +322,13 @@ def test_results_are_in_order_and_few_are_in_progress():
         def cancel(self):
             under_way.remove(self)
 
-    results = in_order(iter(range(100)), Promise, 5, lambda task: None)
+    told = []
+    results = in_order(
+        iter(range(100)), Promise, lambda waiting: waiting < 5, lambda *done: told.append(done)
+    )
     assert [next(results) for _ in range(10)] == list(range(10))
     results.close()
+    assert told == [(i, i) for i in range(10)]
     assert most == 5
     assert under_way == []
 
@@ -358,3 +421,36 @@ def test_workers_read_and_encode_not_the_driver(tmp_path, monkeypatch, saved):
         assert sorted(r for ranges in encoded.values() for r in ranges) == by_workers
     else:  # here, the few kept columns are read alone, for the state
         assert {r for r in here if r[1] - r[0] == 1} == {(f, f + 1) for f in there.selector.kept_}
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"fdr": 0.2}, {"stop": {"features": 9}}, {"keep": ["gene5"]}], ids=str
+)
+def test_tasks_of_many_named_blocks_decide_and_remember_the_same(
+    how, tmp_path, client, monkeypatch
+):
+    """Names, hashes, gates, features that must stay and early ends, when blocks are joined."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 150)
+    wrong = np.linspace(0.45, 0.2, 900) + 0.1 * rng.random(900)
+    hidden = np.where(rng.random((150, 900)) < wrong, 1 - y[:, None], y[:, None])
+    X = hidden + rng.normal(size=(150, 900))
+    X[:, 700] = X[:, 13]
+    names = Names.of(f"gene{j}" for j in range(900))
+    store = write_store(tmp_path / "named.cols", MemorySource(X, y, names=names))
+    expected = tamis.select(store, "saola", keep_state=True, **how)
+    monkeypatch.setattr(base, "BLOCK_ENTRIES", 1_500)  # ten columns
+    monkeypatch.setattr(ranges, "FIRST", 64)
+    there = tamis.select(store, "saola", keep_state=True, cluster=client, **how)
+    assert_same_log(there.log, expected.log, str(how))
+    assert there.log.counts()["evicted"] > 5 or "stop" in how
+    for mine, other in zip(
+        there.state.seen.arrays(0, 900).values(), expected.state.seen.arrays(0, 900).values(),
+        strict=True,
+    ):  # fmt: skip
+        assert np.array_equal(mine, other)
+    for feature in expected.selector.held_features.tolist():
+        for mine, other in zip(
+            there.state.columns[feature], expected.state.columns[feature], strict=True
+        ):
+            assert np.array_equal(mine, other)

@@ -63,7 +63,7 @@ def same(a: Path, b: Path) -> bool:
     return all((a / name).read_bytes() == (b / name).read_bytes() for name in ARRAYS)
 
 
-@pytest.mark.parametrize("size", ["12", "auto"])
+@pytest.mark.parametrize("size", ["12", pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_killed_run_resumes_to_the_same_model_bit_for_bit(tmp_path, size):
     write(tmp_path / "train.svm", spoil=True)
     script = [sys.executable, "-c", PROGRAM]
@@ -269,7 +269,8 @@ def test_invalid_parameters_are_reported_before_anything_is_read(tmp_path):
     with pytest.raises(SourceError, match="does not exist"):
         learn(data, "pet", out=tmp_path / "m", test=tmp_path / "absent.svm")
     with pytest.raises(
-        ParameterError, match="method 'lasso' is not known; give one of sofs, merged-sofs, pet"
+        ParameterError,
+        match="'lasso' is not known; give one of row-sieve, sofs, merged-row-sieve",
     ):
         make_learner("lasso")
     with pytest.raises(ParameterError, match="pet has no parameter 'gamma'; it has "):

@@ -16,7 +16,7 @@ from tamis.checks.data import assert_same_model, cases
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.learning.learn import learn
 from tamis.engine.learning.model import open_model
-from tamis.methods.online.merged_sofs import merged, posterior_of
+from tamis.methods.online.shards import merged, posterior_of
 from tamis.sources import MemorySource, open_rows
 from tamis.sources.axis import write_rows
 from tamis.sources.stores import row_writer
@@ -45,6 +45,13 @@ def test_a_cluster_gives_the_model_of_the_same_shards_here(files, client, tmp_pa
     saved = open_model(tmp_path / "model")
     assert np.array_equal(saved.decision_function(case.X), here.decision_function(case.X))
     there.learner.partial_fit(case.X[:7], case.y[:7])  # it can continue like any learner
+
+
+def test_row_sieve_is_merged_too(files, client):
+    case, paths = files
+    there = learn(paths, tamis.RowSieve(4), cluster=client, zero_based=True)
+    here = tamis.MergedRowSieve(4, shards=3).fit(case.X, case.y)
+    assert_same_model(there.learner, here, "three files on two workers")
 
 
 def test_one_file_is_sofs(files, client):
@@ -165,7 +172,7 @@ def test_the_command_line_learns_on_processes(files, tmp_path, capsys):
     arguments = ["learn", *paths, "-k", "4", "--cluster", "local:2", "--zero-based", "--json"]
     cli(arguments, standalone_mode=False)
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["method"], printed["kept"]) == ("MergedSOFS", 4)
+    assert (printed["method"], printed["kept"]) == ("MergedRowSieve", 4)
     arguments = [
         "learn",
         paths[0],
@@ -185,7 +192,7 @@ def test_the_command_line_learns_on_processes(files, tmp_path, capsys):
 
 def test_learners_that_cannot_be_merged_are_reported(files, tmp_path, client):
     case, paths = files
-    with pytest.raises(ParameterError, match="merges learners of the method sofs"):
+    with pytest.raises(ParameterError, match="merges learners of the methods row-sieve and sofs"):
         learn(paths, tamis.PET(4), cluster="local:2")
     with pytest.raises(ParameterError, match="standard input cannot be read elsewhere"):
         learn(["-"], tamis.SOFS(4), cluster="local:2")

@@ -48,7 +48,7 @@ def test_files_of_two_runs_are_not_mixed_up(tmp_path):
     other.log.append(Decision(8, "kept", 0.8, level=0.01))
     save_run(other, tmp_path / "other")
     (tmp_path / "other" / "events.parquet").replace(tmp_path / "run" / "events.parquet")
-    assert "its files do not belong together" in one_sentence(tmp_path / "run")
+    assert "events.parquet has changed since it was written" in one_sentence(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,25 @@ def test_a_run_json_that_lacks_something_is_reported(tmp_path, change, message):
     save_run(a_run(), tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     facts = json.loads(file.read_text(encoding="utf-8"))
+    del facts["checksum"]
     change(facts)
     file.write_text(json.dumps(facts), encoding="utf-8")
     assert message in one_sentence(tmp_path / "run")
+
+
+def test_a_changed_word_of_run_json_is_noticed(tmp_path):
+    save_run(a_run(), tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    file.write_text(file.read_text().replace('"prefix": "x"', '"prefix": "y"'))
+    assert "is damaged (it has changed since it was written)" in one_sentence(tmp_path / "run")
+
+
+def test_a_log_that_can_be_read_but_has_changed_is_noticed(tmp_path):
+    run = a_run()
+    save_run(run, tmp_path / "run")
+    save_run(a_run(shift=0.01), tmp_path / "other")
+    (tmp_path / "other" / "log.parquet").replace(tmp_path / "run" / "log.parquet")
+    assert "log.parquet has changed since it was written" in one_sentence(tmp_path / "run")
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"7", b"\xff\xfe\x00", b"{", b'"text"'])

@@ -259,7 +259,7 @@ def test_progress_is_reported_up_to_the_end(table):
     assert {total for *_, total in seen} == {N_COLUMNS}
 
 
-@pytest.mark.parametrize(("kind", "where"), [(SAOLARule, "decide"), (MeasuredStream, "score")])
+@pytest.mark.parametrize(("kind", "where"), [(MeasuredStream, "_take"), (MeasuredStream, "score")])
 def test_an_exception_leaves_no_thread(table, kind, where, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt

@@ -492,6 +492,11 @@ def test_a_plain_select_finds_the_target_among_its_columns(classes):
     assert equal_to_target(replace(block, values=full), codes) == 5
 
 
+def test_a_target_of_zeros_is_compared_with_columns_without_entries():
+    block = ColumnBlock.of(sp.csc_matrix(np.array([[1.0, 0, 0], [0, 0, 2], [3, 0, 0]])))
+    assert equal_to_target(block, Target.of([0.0, 0.0, 0.0], "regression")) == 1
+
+
 def test_a_plain_select_does_not_use_persistent_selections(monkeypatch):
     def not_here(*given, **named):
         raise AssertionError("not for a plain select")

@@ -50,9 +50,9 @@ def test_every_cell_has_a_row(compared):
 
 
 def test_a_cell_is_what_the_steps_by_hand_give(compared, data):
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.preprocessing import StandardScaler
 
+    from tamis.evaluate.nearest_rows import NearestRows
     from tamis.evaluate.protocol import make_folds, parse_cv
 
     results, _ = compared
@@ -62,7 +62,7 @@ def test_a_cell_is_what_the_steps_by_hand_give(compared, data):
     for fold in make_folds(y, parse_cv("2x3"), 0):
         kept = tamis.SAOLA().fit(X[fold.train], y[fold.train]).kept_
         scaler = StandardScaler().fit(X[fold.train][:, kept])
-        model = KNeighborsClassifier(3)
+        model = NearestRows(3)
         model.fit(scaler.transform(X[fold.train][:, kept]), y[fold.train])
         slow.append(model.score(scaler.transform(X[fold.test][:, kept]), y[fold.test]))
     assert got == pytest.approx(slow)

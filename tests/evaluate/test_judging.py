@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.evaluate import classifiers
 from tamis.evaluate.cells import judge
 from tamis.evaluate.classifiers import CLASSIFIERS, check_classifiers, make_classifier
 from tamis.evaluate.metrics import quality
+from tamis.evaluate.nearest_rows import NearestRows
 
 
 def two_parts(seed=0, classes=2, n=120, p=6):
@@ -60,6 +62,61 @@ def test_naive_bayes_by_what_the_values_are():
     assert isinstance(make_classifier("nb", flags + 0.5)[0], GaussianNB)
     counts = sp.csr_matrix(np.array([[0, 3], [0, 0], [1, 0]]))
     assert isinstance(make_classifier("nb", counts)[0], GaussianNB)
+
+
+def test_naive_bayes_takes_codes_for_categories():
+    """The middle code of three is a class of its own, which no normal curve can tell."""
+    codes = np.tile([3.0, 5.0, 4.0, 5.0, 3.0, 4.0], 10)[:, None]
+    y = (codes[:, 0] == 4.0).astype(int)
+    new = np.array([[4.0], [3.0], [5.0], [9.0]])  # no training row has a 9
+    for table in (codes, sp.csc_matrix(codes)):
+        model, ready = make_classifier("nb", table)
+        assert isinstance(model.steps[-1][1], CategoricalNB)
+        assert model.fit(ready(table), y).predict(new).tolist() == [1, 0, 0, 0]
+
+
+def exact_neighbours(train, test, k):
+    """The definition, in fractions."""
+    found = []
+    for row in test:
+        squares = [
+            sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(row, other, strict=True))
+            for other in train
+        ]
+        found.append(sorted(range(len(train)), key=lambda i, d=squares: (d[i], i))[:k])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_neighbours_are_exact_and_the_first_of_equals(seed):
+    rng = np.random.default_rng(seed)
+    # Eighths, so that many distances are equal.
+    train, test = (rng.integers(0, 4, (n, 5)) / 8.0 for n in (60, 25))
+    got = NearestRows(3).fit(train, np.zeros(60)).nearest(test)
+    assert got.tolist() == exact_neighbours(train.tolist(), test.tolist(), 3)
+
+
+def test_no_order_of_adding_up_changes_a_neighbour():
+    """Equal distances in theory: 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floats."""
+    rng = np.random.default_rng(0)
+    parts = np.sqrt(rng.integers(1, 9, 40) / 10.0)
+    train = np.stack([rng.permutation(parts) for _ in range(200)])
+    zero = np.zeros((1, 40))
+    columns = rng.permutation(40)
+    y = np.arange(200)
+    first = NearestRows(3).fit(train, y)
+    assert first.nearest(zero).tolist() == [[0, 1, 2]]
+    assert first.predict(zero).tolist() == [0]
+    for table in (train[:, columns], sp.csr_matrix(train[:, columns])):
+        again = NearestRows(3).fit(table, y)
+        assert again.nearest(table[:50]).tolist() == first.nearest(train[:50]).tolist()
+
+
+def test_long_rows_have_larger_steps():
+    train = np.array([[1e12, 0.0], [0.0, 1e12], [1e12, 1e6]])
+    assert NearestRows(1).fit(train, [0, 1, 2]).predict([[1e12, 9e5]]).tolist() == [2]
+    with pytest.raises(InputError, match="finite numbers"):
+        NearestRows(1).fit(np.array([[np.inf]]), [0])
 
 
 def test_scaling_looks_at_training_rows_only():

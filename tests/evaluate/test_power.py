@@ -22,6 +22,7 @@ def easy():
     return {"easy": (X, y)}
 
 
+@pytest.mark.slow
 def test_the_default_protocol_tells_97_percent_from_37_percent(easy):
     results = compare(easy, "saola,random:n_features=1", "knn", n_jobs=1)
     assert results.params["cv"] == "5x10"

@@ -31,7 +31,7 @@ def selector_for(record: dict[str, Any]) -> tamis.SAOLA:
             variant="program",
         ),
         "saola_mi_ge": lambda: tamis.SAOLA(tamis.MutualInformation()),
-        "saola_mi_paper": lambda: tamis.SAOLA(tamis.MutualInformation(), ties="neither"),
+        "saola_mi_paper": lambda: tamis.SAOLA.paper(),
         "saola_su_ge": lambda: tamis.SAOLA(tamis.SymmetricUncertainty()),
     }
     return settings[record["algorithm"]]()

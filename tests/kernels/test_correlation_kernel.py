@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
 from tamis.kernels import correlation as kernels
+from tamis.kernels.lanes import LANES
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column
 
 several = settings(max_examples=60)
@@ -37,7 +38,7 @@ def column_of(n: int, pool: list[float], seed: int) -> np.ndarray:
 tables = st.builds(
     lambda n, made: np.asfortranarray(np.column_stack([column_of(n, p, s) for p, s in made])),
     st.sampled_from([1, 2, 3, 20, 90]),
-    st.lists(st.tuples(st.sampled_from(POOLS), st.integers(0, 99)), min_size=1, max_size=5),
+    st.lists(st.tuples(st.sampled_from(POOLS), st.integers(0, 99)), min_size=1, max_size=11),
 )
 
 
@@ -93,14 +94,19 @@ def test_strength_is_the_multiple_correlation_and_layouts_agree_to_the_bit(
     y = np.unique(np.random.default_rng(seed).integers(0, k, n), return_inverse=True)[1]
     form = target_form(y, numeric)
     results = []
-    for data in ColumnBlock.of(table).arrays, (np.empty(0), *compressed(table)):
+    marks = np.empty(width, np.int64)
+    for kernel, data in (
+        (kernels.relevance, compressed(table)),
+        (kernels.dense_relevance, ColumnBlock.of(table).arrays[:1]),
+    ):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
-        picked(kernels.relevance, compiled)(
-            *data, *form, 0.125, 0, width, strength, level, np.empty(width, np.int64)
-        )
+        picked(kernel, compiled)(*data, *form, 0.125, 0, width, strength, level, marks)
         assert strength[-1] == level[-1] == -7.0
         results.append((strength[:-1].tobytes(), level[:-1].tobytes()))
     assert results[0] == results[1]
+    for mark, column in zip(marks, table.T, strict=True):
+        number = len(np.unique(column)) > 2 and 2 * np.count_nonzero(column) >= n
+        assert mark == (kernels.DENSE_NUMBER if number else -1)
     design = y[:, None] - y.mean() if numeric else (y[:, None] == np.unique(y)).astype(float)
     for j, column in enumerate(table.T):
         if np.ptp(column) == 0:
@@ -166,13 +172,20 @@ def test_pair_correlation_is_that_of_the_dense_columns(compiled, table, data):
     indptr, rows, values, means, squares = ready
     heads = np.full(n, -1, np.int32)
     nodes, numbers = np.empty((len(rows), NODE_WIDTH), np.int32), np.empty((len(rows), NODE_ROOM))
-    used = 0
+    used, lanes = 0, np.full(width, -1)
+    n_tiles = data.draw(st.integers(0, 6))  # whole columns are in tiles, if there is a lane
+    tiles = np.full(n_tiles * n * LANES, np.nan)
+    free = data.draw(st.permutations(range(n_tiles * LANES)))
     for s in range(width):
         a, b = indptr[s], indptr[s + 1]
+        if b - a == n and free:
+            lanes[s] = free.pop()
+            picked(kernels.put_in_lane, compiled)(rows, values, a, b, tiles, n, lanes[s])
+            continue
         cells = np.full(b - a, s, np.int32)
         used = append_column(heads, nodes, numbers, used, rows[a:b], cells, values[a:b])
     alive = np.array([data.draw(st.booleans()) for _ in range(width)], dtype=np.bool_)
-    lists = (heads, nodes, numbers, means, squares, alive, n)
+    lists = (heads, nodes, numbers, tiles, means, squares, lanes, alive, n)
     out = np.zeros((width, width))
     run = picked(kernels.pair_correlation, compiled)
     run(*ready, 0, width, *lists, 0, out)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from numba.core.caching import CompileResultCacheImpl
 
@@ -109,3 +110,15 @@ def test_without_a_writable_cache_kernels_are_compiled_after_one_warning(monkeyp
     assert len(caught) == 1
     for kernel in kernels:
         assert kernel(1.5) == 3.0
+
+
+def test_compiling_is_announced_once_in_a_process(monkeypatch, caplog):
+    monkeypatch.setattr(_jit, "_reported", False)
+    with _jit.announced():
+        pass
+    assert caplog.records == []
+    for _ in range(2):
+        with _jit.announced():
+            assert numba.njit(lambda value: value + 1.0)(1.0) == 2.0
+    assert [record.name for record in caplog.records] == ["tamis"]
+    assert "compiling kernels" in caplog.text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.scan import scan, sift
+from tamis.kernels.scan import LARGEST, scan, sift
 
 odd = [0.0, -0.0, 1.0, -3.0, 0.5, -1e-300, 1e300, 2.0**53, 9e15, 1e19, np.nan, np.inf, -np.inf]
 numbers = st.lists(st.sampled_from(odd) | st.floats(), max_size=12).map(np.array)
@@ -20,20 +20,21 @@ def first(mask: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("run", [scan, scan.py_func], ids=["compiled", "plain"])
-@given(values=numbers, before=long_run)
-@example(values=np.array([1.0, 0.5, np.nan, 0.25]), before=np.zeros(0))
-@example(values=np.array([np.inf, 0.5]), before=np.zeros(1023))
+@given(values=numbers, before=long_run, most=st.sampled_from([2.0, 1e70, LARGEST]))
+@example(values=np.array([1.0, 0.5, np.nan, 0.25]), before=np.zeros(0), most=LARGEST)
+@example(values=np.array([np.inf, 0.5]), before=np.zeros(1023), most=LARGEST)
 @several
-def test_scan_finds_the_first_number_that_is_not_finite_and_the_first_not_whole(
-    run, values, before
+def test_scan_finds_the_first_number_that_is_not_finite_not_whole_and_beyond(
+    run, values, before, most
 ):
     values = np.concatenate([before, values]).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        not_finite, not_whole = run(values)
+        not_finite, not_whole, beyond = run(values, most)
     bad = first(~np.isfinite(values))
     before = values if bad < 0 else values[:bad]
     assert not_finite == bad
     assert not_whole == first(before != np.floor(before))
+    assert beyond == first(np.abs(before) > most)
 
 
 strengths = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])

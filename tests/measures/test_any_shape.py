@@ -428,3 +428,13 @@ def test_small_values_that_share_the_bin_of_zero_are_counted_once() -> None:
         by_ranks = np.corrcoef(ranks(X[:, i]), ranks(X[:, j]))[0, 1] ** 2
         expected[i, j] = np.sqrt(max(by_bins, by_ranks))
     np.testing.assert_allclose(measure.between(X, X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("entries", [3, 4, 5, 6])
+def test_few_entries_of_different_values_have_no_impossible_p_value(entries):
+    """The least p-value is the chance that all entries are in the rare class."""
+    n, rare = 2000, 140
+    y, x = np.arange(n) < rare, np.zeros((n, 1))
+    x[:entries, 0] = np.arange(1, entries + 1)
+    possible = stats.hypergeom.pmf(entries, n, rare, entries)
+    assert AnyShape().p_values(x, y)[0] >= possible * (1 - 1e-9)

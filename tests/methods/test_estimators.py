@@ -34,7 +34,7 @@ SHOWN = {
     "fit", "fit_transform", "transform", "inverse_transform", "get_support",
     "get_feature_names_out", "get_params", "set_params", "set_output", "get_metadata_routing",
     "why", "plot", "kept_", "log_", "work_", "choices_", "n_features_in_", "scores_", "support_",
-    "ranking_",
+    "ranking_", "paper",
 }  # fmt: skip
 #: What those for feature streams, those with a measure and batch methods add.
 STREAM = {"start", "feed", "finish"}
@@ -68,7 +68,7 @@ def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     expected |= {"set_fit_request"} if hasattr(kind, "set_fit_request") else set()
     assert shown == expected
     of_sklearn = {name for base in (BaseEstimator, SelectorMixin) for name in dir(base)}
-    assert len(shown - of_sklearn) <= 17
+    assert len(shown - of_sklearn) <= 18
     for name in shown:
         assert getattr(fitted, name) is not None
 

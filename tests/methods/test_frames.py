@@ -82,7 +82,9 @@ def test_transform_returns_the_kept_columns_unchanged(kind):
 def test_dates_are_left_out_with_a_note_and_features_stay_columns_of_the_table():
     table, y = patients()
     table.insert(0, "day", pd.date_range("2020-01-01", periods=len(table)))
-    with pytest.warns(DataWarning, match="'day' holds dates and was left out"):
+    with pytest.warns(
+        DataWarning, match=r"'day' holds dates and was left out; .* tamis\.open\(frame, dates="
+    ):
         fitted = tamis.SAOLA(**HOW).fit(table, y)
     names = fitted.get_feature_names_out().tolist()
     assert table.columns[fitted.kept_].tolist() == names
@@ -146,6 +148,8 @@ def test_tags_say_what_is_taken():
     assert tags(tamis.SAOLA(encode="mdlp")) == (False, True, True)
     assert tags(tamis.SAOLA(**HOW)) == (True, True, True)
     assert tags(tamis.SAOLA(missing="delete")) == (True, False, False)
+    assert tags(tamis.Sieve()) == tags(tamis.SAOLA("any_shape")) == (True, True, True)
+    assert tags(tamis.FCBF("symmetric_uncertainty")) == (False, True, True)
     assert tags(tamis.encode.MDLP(missing="category")) == (True, True, True)
 
 

@@ -7,7 +7,9 @@ import pytest
 
 import tamis
 
-LEARNERS = [tamis.PET(6), tamis.FOFS(6), tamis.SOFS(6), tamis.OGD(), tamis.AROW()]
+LEARNERS = [
+    tamis.PET(6), tamis.FOFS(6), tamis.SOFS(6), tamis.RowSieve(6), tamis.OGD(), tamis.AROW()
+]  # fmt: skip
 every = pytest.mark.parametrize("learner", LEARNERS, ids=lambda m: type(m).__name__)
 
 

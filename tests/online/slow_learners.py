@@ -184,3 +184,81 @@ class SlowFastSOFS(SlowSOFS):
                 self.serial += 1
             else:
                 self.w[:, j] = 0.0
+
+
+class SlowRowSieve(Slow):
+    """The rule of docs/row-sieve.md on whole vectors: everything is remembered, few score."""
+
+    gamma, advantage, floor = 1.0, 2.0, 0.0
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.w = self.w.astype(np.float32)
+        self.precision = np.zeros(self.w.shape, dtype=np.float32)
+        self.top = self.total = self.filled = 0.0
+
+    def scores(self, x):
+        found = []
+        for w in self.w.astype(np.float64):
+            score = 0.0
+            for j in np.flatnonzero(x):
+                score += w[j] * x[j] if j in self.since else 0.0
+            found.append(score)
+        return found
+
+    def learn(self, X, codes):
+        for x, code in zip(X, codes, strict=True):
+            squares = 0.0
+            for j in np.flatnonzero(x):
+                squares += x[j] * x[j]
+            signs, margin = rivals(self.scores(x), code, self.multiclass)
+            if 1.0 - margin > 0 and squares > 0:
+                self.total += squares
+                self.filled += 1.0
+                self.update(x, signs, 1.0 - margin)
+        return self
+
+    def update(self, x, signs, loss):
+        unit = self.gamma * (self.total / self.filled)
+        sigma = 1.0 / (1.0 + self.precision.astype(np.float64))
+        spread = 0.0
+        for j in np.flatnonzero(x):
+            for i, sign in signs:
+                spread += (sign * x[j]) * (sign * x[j]) * sigma[i, j]
+        beta = loss / (spread + unit)
+        for i, sign in signs:
+            part = sign * x
+            self.w[i] = (self.w[i].astype(np.float64) + beta * part * sigma[i]).astype(np.float32)
+            grown = self.precision[i].astype(np.float64) + part * part * (1.0 / unit)
+            self.precision[i] = grown.astype(np.float32)
+        self.choose(x)
+
+    def strength(self):
+        total = np.zeros(self.w.shape[1])
+        for w, p in zip(self.w.astype(np.float64), self.precision.astype(np.float64), strict=True):
+            total = total + w * w * (1.0 + p)
+        return total
+
+    def choose(self, x):
+        z, share, there = self.strength(), 1.0 / self.advantage, np.flatnonzero(x).tolist()
+        self.top = max([self.top, *(z[j] for j in there if j in self.since)])
+
+        def weakest():
+            return min(self.since, key=lambda j: (z[j], -self.since[j]))
+
+        for j in sorted((j for j in there if j not in self.since), key=lambda j: (-z[j], j)):
+            if not z[j] * share > self.floor * self.top:
+                break
+            if len(self.since) == self.size:
+                if not z[j] * share > z[weakest()]:
+                    break
+                del self.since[weakest()]
+            self.since[j] = self.serial
+            self.serial += 1
+            self.top = max(self.top, z[j])
+        while self.since and z[weakest()] < self.floor * self.top:
+            del self.since[weakest()]
+
+    @property
+    def weights(self):
+        return super().weights.astype(np.float64)

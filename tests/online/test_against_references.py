@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_learners import SlowFastSOFS, SlowFOFS, SlowPET, SlowSOFS
+from slow_learners import SlowFastSOFS, SlowFOFS, SlowPET, SlowRowSieve, SlowSOFS
 from streams import KINDS, many_classes, stream, streams
 
 import tamis
@@ -66,6 +66,35 @@ def test_sofs_with_many_classes(data, size, gamma, rule) -> None:
     same_exactly(found, fast)
     sigma = 1 / (1 + naive.precision[:, naive.kept].astype(float))
     np.testing.assert_allclose(found.confidence_, len(sigma) - sigma.sum(axis=0), atol=1e-12)
+
+
+sieves = st.fixed_dictionaries(
+    {
+        "gamma": st.sampled_from([0.05, 0.3, 1.0, 10.0]),
+        "advantage": st.sampled_from([1.0, 2.0, 3.7]),
+        "floor": st.sampled_from([0.0, 0.0, 0.01, 0.3, 0.9]),
+    }
+)
+
+
+@quick
+@given(data=streams, size=sizes, rates=sieves)
+def test_row_sieve(data, size, rates) -> None:
+    X, y = data
+    found = tamis.RowSieve(size, **rates).fit(sp.csr_matrix(X), y)
+    expected = slow(SlowRowSieve, X, y, size, **rates)
+    same_exactly(found, expected)
+    np.testing.assert_array_equal(found.confidence_, expected.strength()[expected.kept])
+
+
+@quick
+@given(data=many_classes, size=sizes, rates=sieves, rule=rules)
+def test_row_sieve_with_many_classes(data, size, rates, rule) -> None:
+    X, y = data
+    found = tamis.RowSieve(size, **rates, multiclass=rule).fit(sp.csr_matrix(X), y)
+    expected = slow(SlowRowSieve, X, y, size, rule, **rates)
+    same_exactly(found, expected)
+    np.testing.assert_array_equal(found.confidence_, expected.strength()[expected.kept])
 
 
 RATES = ((0.2, 0.01), (0.2, 0.5), (1.0, 0.3), (0.01, 0.001), (1.5, 0.6))

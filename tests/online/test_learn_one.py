@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
+import random
 
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from all_learners import every, same
@@ -52,6 +54,55 @@ def test_names_are_numbered_in_order_of_arrival() -> None:
     assert live.n_features_in_ == 4
 
 
+def test_a_row_may_bring_features_that_a_table_did_not_have() -> None:
+    X, y = stream("continuous", 0, 4, 2, 60)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    live = tamis.RowSieve(3).fit(frame, y)
+    for _ in range(20):
+        live.learn_one({"new": 5.0, "a": 0.1}, 1)
+        live.learn_one({"new": -5.0}, 0)
+    assert "new" in live.kept_names_
+    assert live.predict_one({"new": 1.0, "never": 3.0}) == 1
+    assert live.predict(frame).shape == (60,)  # tables still have four columns
+    assert live.transform(frame).shape[1] == len(live.get_feature_names_out()) == 2
+    live.partial_fit(frame, y)
+    again = pickle.loads(pickle.dumps(live))
+    again.learn_one({"newer": 5.0}, 1)
+    assert live.learner_.columns.numbers["new"] == 4
+    numbers = tamis.RowSieve(3).fit(X, y)
+    for _ in range(20):
+        numbers.learn_one({9: 5.0}, 1)
+        numbers.learn_one({9: -5.0}, 0)
+    assert 9 in numbers.kept_
+    assert numbers.predict_one({9: 1.0, 70: 1.0}) == 1
+    with pytest.raises(InputError, match="trained on a table without names"):
+        tamis.RowSieve(3).fit(X, y).learn_one({"x3": 1.0}, 1)
+
+
+def test_the_order_of_a_dict_decides_nothing() -> None:
+    rows = [{"b": 1.0, "a": 1.0, "c": 1.0}, {"d": 1.0, "c": 1.0, "a": -1.0}]
+    for kind in (tamis.PET, tamis.FOFS, tamis.SOFS, tamis.RowSieve):
+        kept = []
+        for turned in (False, True):
+            live = kind(2)
+            for n, row in enumerate(rows):
+                live.learn_one(dict(reversed(row.items())) if turned else row, n == 0)
+            kept.append(dict(zip(live.kept_names_, live.weights_.tolist(), strict=True)))
+        assert kept[0] == kept[1]
+
+
+def test_names_of_kept_buckets_are_known(tmp_path) -> None:
+    live = tamis.RowSieve(2, n_bits=20)
+    for n in range(60):
+        live.learn_one({"rain": 1.0, f"noise{n}": 0.1}, True)
+        live.learn_one({"sun": 1.0, f"other{n}": 0.1}, False)
+    assert sorted(live.kept_names_) == ["rain", "sun"]
+    assert len(live.learner_.columns.hashed_names) <= 4
+    saved = tamis.open_model(tamis.save_model(live, tmp_path / "model"))
+    assert saved.names_ == live.kept_names_
+    assert saved.predict_one({"rain": 1.0}) is True
+
+
 def test_names_are_hashed() -> None:
     live = tamis.SOFS(10, n_bits=18)
     for _ in range(3):
@@ -70,6 +121,25 @@ def test_classes_other_than_true_and_false_must_be_known() -> None:
         live.learn_one({0: math.nan}, True)
     assert live.predict_one({0: 1.0}) is None
     live.learn_one({0: 1.0}, True)
+
+
+RIVER = ("RowSieve", "MergedRowSieve", "SOFS", "MergedSOFS", "PET", "FOFS", "OGD", "AROW")
+
+
+@pytest.mark.parametrize("name", RIVER)
+def test_checks_of_river(name) -> None:
+    pytest.importorskip("river")
+    import river_models
+    from river import checks
+
+    kind = getattr(river_models, name)
+    model = kind(n_features=5) if "n_features" in kind().get_params() else kind()
+    done = []
+    for check in checks.yield_checks(model):
+        random.seed(0)  # some checks draw features
+        check(model.clone())
+        done.append(check.__name__)
+    assert {"check_shuffle_features_no_impact", "check_emerging_features"} <= set(done)
 
 
 def test_river() -> None:

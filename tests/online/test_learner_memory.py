@@ -1,4 +1,4 @@
-"""Memory: four bytes per column for SOFS, and nothing for columns that never occur."""
+"""Memory: four bytes per column for SOFS, eight for RowSieve, none for columns that never occur."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def rows_at(indices, first=0):
     return RowBlock(first, None, Compressed(indptr, indices.ravel(), np.ones(indices.size)), y)
 
 
-@pytest.mark.parametrize(("cls", "each"), [(tamis.SOFS, 4), (tamis.PET, 4), (tamis.FOFS, 4)])
-def test_four_bytes_per_column_and_a_few_per_kept_feature(cls, each) -> None:
+@pytest.mark.parametrize(
+    ("cls", "each"), [(tamis.RowSieve, 8), (tamis.SOFS, 4), (tamis.PET, 4), (tamis.FOFS, 4)]
+)
+def test_bytes_per_column_and_a_few_per_kept_feature(cls, each) -> None:
     for n_columns in (1_000_000, 10_000_000):
         model = cls(100, n_columns=n_columns)
         model.partial_fit(rows_at([3, 9]), classes=[0, 1])

@@ -67,7 +67,7 @@ def test_uniform_multiclass_learns(learner) -> None:
     assert model.score(X, y) > 0.6
 
 
-@pytest.mark.parametrize("learner", LEARNERS[:3], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("learner", LEARNERS[:4], ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_resuming_never_exceeds_what_may_be_kept(learner, n_classes) -> None:
     X, y = stream("continuous", 3, 50, n_classes, 90)
@@ -107,6 +107,62 @@ def test_a_row_of_m_features_costs_m_log_b_steps(size) -> None:
     for cls in (tamis.PET, tamis.FOFS, tamis.SOFS):
         work = cls(size).fit(X, y).work_
         assert work["heap_steps"] <= work["nonzeros"] * (math.log2(size) + 2)
+
+
+# --- RowSieve -------------------------------------------------------------------------------------
+
+
+def test_a_rare_feature_that_predicts_is_kept() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 60))
+    X[:, :20] *= rng.random((3000, 20)) < 0.1
+    y = X[:, :5].sum(axis=1)
+    X, y = X[y != 0], y[y != 0] > 0
+    assert tamis.RowSieve(5).fit(X, y).kept_.tolist() == [0, 1, 2, 3, 4]
+    assert tamis.SOFS(5).fit(X, y).kept_.min() >= 20
+
+
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**20])
+def test_row_sieve_does_not_depend_on_the_scale_of_all_values(scale) -> None:
+    for n_classes in (2, 4):
+        X, y = stream("continuous", 4, 30, n_classes, 300)
+        plain, scaled = tamis.RowSieve(8).fit(X, y), tamis.RowSieve(8).fit(X * scale, y)
+        # Sigma starts at 1 whatever the scale: only weights change, and by the factor.
+        assert scaled.kept_.tolist() == plain.kept_.tolist()
+        np.testing.assert_array_equal(scaled.weights_ * scale, plain.weights_)
+
+
+def test_row_sieve_refuses_rows_that_leave_the_range_of_its_weights() -> None:
+    X, y = stream("continuous", 4, 30, 2, 50)
+    for scale in (1e-20, 1e20):
+        with pytest.raises(InputError, match=r"mean squared length of .*give normalize=True"):
+            tamis.RowSieve(8).fit(X * scale, y)
+        assert tamis.RowSieve(8, normalize=True).fit(X * scale, y).work_["updates"] > 5
+
+
+def test_a_floor_keeps_fewer_than_the_budget_and_all_that_matter() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 300)) * (rng.random((4000, 300)) < 0.3)
+    y = X[:, [7, 70, 207]].sum(axis=1)
+    X, y = X[y != 0], y[y != 0] > 0
+    assert len(tamis.RowSieve(100).fit(X, y).kept_) == 100
+    assert tamis.RowSieve(100, floor=0.03).fit(X, y).kept_.tolist() == [7, 70, 207]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_stored_zero_does_not_let_a_feature_in(n_classes) -> None:
+    X, y = stream("counts", 6, 25, n_classes, 300)
+    stored = sp.csr_matrix(np.where(X == 0, 777.0, X))
+    stored.data[stored.data == 777.0] = 0.0
+    assert stored.nnz > np.count_nonzero(X)
+    same(tamis.RowSieve(4).fit(stored, y), tamis.RowSieve(4).fit(X, y))
+
+
+def test_an_order_of_columns_does_not_decide_who_enters() -> None:
+    X, y = stream("continuous", 9, 40, 2, 400)
+    order = np.random.default_rng(0).permutation(40)
+    plain, mixed = tamis.RowSieve(6).fit(X, y), tamis.RowSieve(6).fit(X[:, order], y)
+    assert sorted(order[mixed.kept_]) == plain.kept_.tolist()
 
 
 # --- ties -----------------------------------------------------------------------------------------
@@ -155,8 +211,16 @@ def test_data_frames_provide_names(learner) -> None:
     model = learner.fit(pd.DataFrame(X, columns=names), y)
     one = {name: X[0, j] for j, name in enumerate(names)}
     assert model.predict_one(one) == model.predict(pd.DataFrame(X, columns=names))[0]
-    with pytest.raises(InputError, match="'col9' is new, but there are 8 features"):
-        model.learn_one({"col9": 1.0}, 1)
+    # They may bring a feature that the frame did not have; the others keep their meaning.
+    expected = {name: model.predict_one({name: 1.0}) for name in names}
+    wrong = next(label for label in model.classes_ if label != model.predict_one({"col9": 1.0}))
+    for _ in range(50):  # a learner may let a newcomer in only when it is strong
+        model.learn_one({"col9": 10.0}, wrong)
+    assert model.predict_one({"col9": 1.0}) == wrong
+    kept = [name for name in names if name in set(model.get_feature_names_out())]
+    assert {name: model.predict_one({name: 1.0}) for name in kept} == {
+        name: expected[name] for name in kept
+    }
 
 
 def test_scipy_matrices_may_have_unsorted_and_duplicate_entries() -> None:

@@ -1,4 +1,4 @@
-"""MergedSOFS: the product of Gaussian posteriors, one for each share of the rows."""
+"""MergedSOFS and MergedRowSieve: the product of Gaussian posteriors, one for each shard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tamis
 from tamis.checks.data import assert_same_model, cases
 from tamis.core.errors import ParameterError
 from tamis.kernels import heap
-from tamis.methods.online.merged_sofs import merged
+from tamis.methods.online.shards import merged
 
 
 @pytest.mark.parametrize("more", [{}, {"gamma": 0.1}, {"multiclass": "uniform", "passes": 2}])
@@ -20,6 +20,35 @@ def test_one_shard_is_sofs_to_the_bit(more, size):
         sofs = tamis.SOFS(size, **more).fit(case.X, case.y)
         assert_same_model(one, sofs, str(case))
         assert np.array_equal(one.decision_function(case.X), sofs.decision_function(case.X))
+
+
+@pytest.mark.parametrize("more", [{}, {"gamma": 0.1, "floor": 0.1}, {"multiclass": "uniform"}])
+@pytest.mark.parametrize("size", [1, 4, 9, 1000])
+def test_one_shard_is_row_sieve_to_the_bit(more, size):
+    for case in cases():
+        one = tamis.MergedRowSieve(size, shards=1, **more).fit(case.X, case.y)
+        alone = tamis.RowSieve(size, **more).fit(case.X, case.y)
+        assert_same_model(one, alone, str(case))
+        assert np.array_equal(one.decision_function(case.X), alone.decision_function(case.X))
+
+
+@pytest.mark.parametrize("shards", [2, 3, 7])
+def test_what_is_remembered_is_merged_too(shards):
+    for case in cases():
+        found = tamis.MergedRowSieve(5, shards=shards).fit(case.X, case.y)
+        precision, weighted = 0.0, 0.0
+        for s in range(shards):
+            one = tamis.RowSieve(5, classes=np.unique(case.y))
+            model = one.fit(case.X[s::shards], case.y[s::shards]).learner_.model
+            added, mean = np.split(model.marks.view.astype(float), 2, axis=1)
+            added[one.kept_], mean[one.kept_] = model.learned().precision, model.learned().weights
+            precision, weighted = precision + added, weighted + (1 + added) * mean
+        mean = weighted / (1 + precision)
+        strength = np.sum(mean**2 * (1 + precision), axis=1)
+        kept = np.sort(np.argsort(-strength, kind="stable")[: min(5, np.sum(strength > 0))])
+        assert found.kept_.tolist() == kept.tolist(), str(case)
+        np.testing.assert_allclose(found.weights_.reshape(len(kept), -1), mean[kept], rtol=1e-12)
+        np.testing.assert_allclose(found.confidence_, strength[kept], rtol=1e-12)
 
 
 def slowly_merged(case, size, shards, gamma):

@@ -93,8 +93,8 @@ class _Ranges(http.server.SimpleHTTPRequestHandler):
             self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(last - first + 1))
         self.end_headers()
+        type(self).sent += last - first + 1  # before the client can see the last byte
         self.wfile.write(data[first : last + 1])
-        type(self).sent += last - first + 1
 
     def log_message(self, *args):
         pass

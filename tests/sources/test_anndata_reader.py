@@ -15,6 +15,7 @@ from tamis.core.blocks import Compressed
 from tamis.core.errors import MissingDependencyError, SourceError
 from tamis.sources import open_source
 from tamis.sources.axis import to_columns
+from tamis.sources.omics import hdf5_probe
 from tamis.sources.omics.anndata_matrix import open_anndata
 
 h5py = pytest.importorskip("h5py")
@@ -232,3 +233,19 @@ def test_files_that_anndata_writes_today(tmp_path, layout):
         check(source)
         found = source.load()[0]
         assert np.array_equal(found if layout == "dense" else found.toarray(), X)
+
+
+def test_a_file_that_hangs_the_library_is_refused(tmp_path, monkeypatch):
+    # The heap of names has an object without a length: the library walks over it forever.
+    monkeypatch.setattr(hdf5_probe, "LIMIT", 2)
+    path = tmp_path / "a.h5ad"
+    with h5py.File(path, "w") as root:
+        root["X"] = np.eye(3)
+        for name in ("obs", "var"):
+            root[f"{name}/_index"] = [f"{name}{i}" for i in range(3)]
+            root[name].attrs["_index"] = "_index"
+    whole = path.read_bytes()
+    heap = whole.index(b"GCOL")
+    path.write_bytes(whole[: heap + 48] + bytes(1000) + whole[heap + 1048 :])
+    with pytest.raises(SourceError, match=r"a\.h5ad is damaged: the HDF5 library does not end"):
+        open_source(path)

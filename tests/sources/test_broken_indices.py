@@ -15,6 +15,7 @@ import tamis
 from tamis.core.errors import TamisError
 from tamis.sources.axis import write_rows, write_store
 from tamis.sources.stores.store_folder import HEADER
+from waiting import PATIENCE
 
 ROWS, COLUMNS = 30, 40
 
@@ -75,7 +76,7 @@ BROKEN = [
 def test_a_matrix_with_broken_indices_is_refused(use):
     done = subprocess.run(
         [sys.executable, "-c", CHILD, json.dumps(BROKEN), use],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     outcomes = dict(zip(BROKEN, map(int, done.stdout.split()), strict=True))

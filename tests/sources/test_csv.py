@@ -220,6 +220,11 @@ BAD = {
         b'a,b,y\n1,2,3\n1,"9,4\n' + b"3,4,5\n" * 3,
         "line 3 has 2 values where the lines before have 3; close the quote opened there",
     ),
+    "numbers with a line break": (
+        b'a,b,y\n1,"-3\n",0\n2,"4.5\n",1\n',
+        "column 'b' holds numbers and also '-3\\n'; fix it, say that this means a missing value "
+        "with na= (--na), or name the column in categorical= (--categorical)",
+    ),
     "numbers and a word": (
         b"a,y\n1,0\n2,1\nn.a.,1\n",
         "column 'a' holds numbers and also 'n.a.'; fix it, say that this means a missing value "

@@ -77,6 +77,14 @@ GOOD = {
         "a;b;y\n1.234;1,5;0\n567;2,5;1\n", ["a", "b"], [[1234, 1.5], [567, 2.5]],
         "decimals are written with a comma",
     ),
+    "three decimals, of which 0.530 is no thousands": (
+        "a\tb\ty\n-0.530\t1.234\t0\n2.125\t-3.456\t1\n", ["a", "b"],
+        [[-0.53, 1.234], [2.125, -3.456]], "separated by tabs;",
+    ),
+    "three decimals after a comma": (
+        "a;b;y\n0,530;1,234;0\n2,125;-3,456;1\n", ["a", "b"], [[0.53, 1.234], [2.125, -3.456]],
+        "decimals are written with a comma",
+    ),
     "a delimiter in quotes": (
         'a;b;y\n"1;2";3;0\n"3;4";5;1\n', ["a", "b"], [[0, 3], [1, 5]], "separated by semicolons",
     ),

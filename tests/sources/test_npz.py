@@ -100,3 +100,24 @@ def test_refusals(tmp_path, matrix):
     sp.save_npz(path, sp.csr_matrix(np.eye(2) * 1j))
     with pytest.raises(SourceError, match="complex128"):
         NpzSource(path, y=[1, 2]).load()
+
+
+def test_a_width_that_does_not_fit_in_memory_is_one_sentence(tmp_path):
+    matrix = sp.csr_matrix(([1.0], ([0], [3])), shape=(4, 5))
+    sp.save_npz(tmp_path / "X.npz", matrix)
+    with np.load(tmp_path / "X.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez(tmp_path / "X.npz", **arrays | {"shape": np.array([4, 2**53 + 1])})
+    with pytest.raises(SourceError, match=r"has 9,007,199,254,740,993 columns, which do not fit"):
+        next(NpzSource(tmp_path / "X.npz").columns())
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo"])
+def test_indices_outside_the_matrix_are_refused_before_scipy_follows_them(tmp_path, kind):
+    sp.save_npz(tmp_path / "X.npz", sp.random(6, 8, 0.5, random_state=0).asformat(kind))
+    with np.load(tmp_path / "X.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["row" if kind == "coo" else "indptr"][1] = 10**8
+    np.savez(tmp_path / "X.npz", **arrays)
+    with pytest.raises(SourceError, match=r"X\.npz cannot be read as a scipy sparse matrix"):
+        NpzSource(tmp_path / "X.npz").load()

@@ -433,6 +433,7 @@ def flip(folder, name, at=-1):
 
 def meta(folder, **changes):
     content = json.loads((folder / "meta.json").read_text())
+    del content["checksum"]  # as in a store that someone has changed on purpose
     (folder / "meta.json").write_text(json.dumps(content | changes))
 
 

@@ -18,7 +18,8 @@ from sklearn.datasets import load_svmlight_file
 
 from tamis.core.errors import ParameterError, SourceError
 from tamis.kernels.threads import threads
-from tamis.sources.axis import temporary_columns, to_columns
+from tamis.sources import temporary_columns
+from tamis.sources.axis import to_columns
 from tamis.sources.text.svmlight_rows import SvmlightSource
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "_svm").glob("*.svm.gz"))
@@ -196,6 +197,8 @@ MALFORMED = {
     "an infinite value": ("1 2:+inf", 5, "+inf", "not a finite value"),
     "a value out of range": ("1 2:1 3:-1e309", 9, "-1e309", "not a finite value"),
     "a slow fault before another": ("1 2:1e999 3:x", 5, "1e999", "not a finite value"),
+    "a fault after a slow label": ("4.9e-324 2:e-", 12, "e-", "not a number"),
+    "a fault after a large label": ("9007199254740993 2:x", 20, "x", "not a number"),
     "a null byte": ("1 2:1\0", 5, "1\\x00", "not a number"),
     "a bad query": ("1 qid:x 2:1", 3, "qid:x", "expected qid:"),
     "a late query": ("1 2:1 qid:3", 7, "qid:3", "no whole number before the colon"),

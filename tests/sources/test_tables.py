@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from decimal import Decimal
 
 import numpy as np
@@ -18,7 +19,7 @@ from pyarrow import feather
 import tamis
 from golden_outputs import matrix
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
-from tamis.sources.tables.table_files import MOST_COLUMNS
+from tamis.sources.tables.table import MOST_COLUMNS
 
 
 def frame(n: int = 50) -> pd.DataFrame:
@@ -410,3 +411,25 @@ def test_dates_are_left_out_with_a_warning_or_numbers(tmp_path, kind):
         tamis.open(path, target="y", ignore="x")
     with pytest.raises(ParameterError, match="dates='days' is not one of 'ignore', 'number'"):
         tamis.open(path, target="y", dates="days")
+
+
+def test_an_arrow_file_that_is_cut_off_while_it_is_read_does_not_end_the_process(tmp_path):
+    path = tmp_path / "t.arrow"
+    table = pa.table({f"c{j}": np.random.default_rng(j).normal(size=5000) for j in range(40)})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=500)
+    blocks = tamis.open(path).columns(2)
+    next(blocks)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(SourceError, match=r"t\.arrow cannot be read as an Arrow file"):
+        list(blocks)
+
+
+def test_names_of_an_arrow_file_that_are_not_text_are_one_sentence(tmp_path):
+    path = tmp_path / "t.arrow"
+    table = pa.table({"first": [1.0, 2.0], "y": [0, 1]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    path.write_bytes(path.read_bytes().replace(b"first", b"\xff\xfe\xff\xfe\xff"))
+    with pytest.raises(SourceError, match=r"t\.arrow cannot be read as an Arrow file"):
+        tamis.open(path, target="y").load()

@@ -1,0 +1,1 @@
+"""Try to break tamis: damaged files, kills, interrupts, long runs. See docs/robustness.md."""

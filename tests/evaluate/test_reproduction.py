@@ -1,0 +1,211 @@
+"""The rules that judge the papers' claims, and the parts of the page, on small data."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from reproduce import __main__ as command
+from reproduce import claims, figures, page, rows, studies
+from reproduce.page import _power, _side_by_side, _summary
+from reproduce.plans import LARGE, PLANS, Plan
+
+from tamis.engine.known_selectors import parse_method
+from tamis.evaluate import compare
+from tamis.evaluate.pool import ENDED
+
+
+@pytest.fixture(scope="module")
+def small():
+    """One good feature of six; "all" and "best" on two sets of the paper and one more."""
+    rng = np.random.default_rng(0)
+    data = {}
+    for name in ("first", "second", "third"):
+        y = np.arange(60) % 2
+        X = rng.normal(size=(60, 40))
+        X[:, 3] += 4 * y
+        data[name] = (X, y)
+    methods = {"ours": "saola:paper", "theirs": "random:n_features=1", "all": "all"}
+    plan = Plan("saola", "A paper (2020)", {"first": "", "second": ""}, methods, {"KNN": "knn"},
+                "1x3", more=("third",), extra=("all",))  # fmt: skip
+    results = compare(data, methods, "knn", cv="1x3", n_jobs=1)
+    return claims.Ours(results, plan)
+
+
+def test_every_rule_can_hold_and_fail(small):
+    def verdicts(a, b):
+        return [
+            claims.at_least_as_accurate(small, a, b, ("KNN",), "text", "short").verdict,
+            claims.best_rank(small, a, "KNN", "text", "short").verdict,
+            claims.less_on_all(small, "kept", a, "all", "text", "short").verdict,
+        ]
+
+    assert verdicts("ours", "theirs") == [claims.HOLDS] * 3
+    assert verdicts("theirs", "ours")[:2] == [claims.FAILS] * 2
+    more = claims.less_on_all(small, "kept", "all", "ours", "text", "short")
+    assert more.verdict == claims.FAILS
+    assert more.because == "on 0 of 2 data sets; not on first, second"  # third is not the paper's
+    assert small.ranks("KNN") == {"ours": 1.0, "theirs": 2.0}
+    assert small.counts("ours", "theirs", "KNN") == (3, 0, 0)
+    assert small.counts("ours", "theirs", "KNN", ["first"]) == (1, 0, 0)
+
+
+def test_power_is_that_of_the_sign_test():
+    """Five sets: only five of five; 0.8 to the fifth, and the tiny chance of the other side."""
+    least, found = claims.power(5, 0.8)
+    assert least == 5
+    assert found == pytest.approx(0.8**5 + 0.2**5)
+    assert claims.power(20, 0.8)[0] == 15
+    assert claims.power(20, 0.8)[1] > 0.8
+
+
+def test_the_summary_and_a_table(small):
+    good = claims.judged("a long claim", True, "", "short one")
+    lines = _summary({"A paper (2020)": [good, claims.untestable("b", "", "two sets")]})
+    assert lines[2] == "| A paper | **1**: short one | **0** | **1**: two sets |"
+    known = {("saola", "I"): type("T", (), {"rows": {"first": {"ours": 7}}})}
+    plan = Plan("saola", "t", small.plan.data, {"ours": "saola"}, {"KNN": "knn"}, "1x3",
+                more=("third",), tables={"kept": ("I",)})  # fmt: skip
+    table = list(_side_by_side(plan, known, small, "kept", "kept", "{:.0f}"))
+    assert table[2].startswith("| first | 7 / ")
+    assert table[3].startswith("| second | - / ")
+    assert "/" not in table[4]
+    assert any(line.startswith("| 5 | 5 | ") for line in _power({}))
+
+
+def test_every_method_of_every_plan_is_known():
+    names = [text for plan in (*PLANS.values(), LARGE) for text in plan.methods.values()]
+    names += [text for study in studies.STUDIES.values() for text in study.methods
+              if isinstance(study.methods, list)]  # fmt: skip
+    names += [text for study in studies.STUDIES.values() if isinstance(study.methods, dict)
+              for text in study.methods.values()]  # fmt: skip
+    for text in names:
+        if isinstance(made := studies.method(text), str):
+            parse_method(made)
+        else:
+            assert made.measure.statistic == "z"
+
+
+def test_the_word_is_listed_for_every_method_of_a_paper():
+    lines = list(figures.words_of_papers())
+    assert any("| `saola` | `SAOLA.paper()` | `SAOLA(measure='paper', ties='neither')` |" in one
+               for one in lines)  # fmt: skip
+    assert not any(line.startswith("| `sieve`") for line in lines)
+
+
+def test_generated_rows_are_those_of_the_paper():
+    rng = np.random.default_rng(0)
+    X, y = rows.generated("x1", 50, rng, rng.random(100))
+    assert X.shape == (50, 10_000)
+    assert set(np.diff(X.indptr)) == {300}
+    assert np.all(X.indices.reshape(50, 300)[:, :100] == np.arange(100))
+    assert set(y) == {-1, 1}
+
+
+# --- the whole page, from invented cells ------------------------------------------------------
+
+TABLES = Path(__file__).resolve().parents[3] / "shared" / "paper_tables.json"
+
+
+def invented(tasks, n_jobs, caps):
+    """Stand in for the workers: what they would report, without any work."""
+    rng = np.random.default_rng(0)
+    for state, message in tasks:
+        kept = [{"count": k + 1, "features": list(range(k + 1))}
+                for k in range(len(message["shares"]))]  # fmt: skip
+        yield state, "selection", {
+            "status": "ok", "note": "", "kept": kept, "seconds": float(rng.random()),
+            "cpu_seconds": 0.1, "peak_megabytes": 1.0, "extra_megabytes": 0.0, "measure": "",
+            "work": {"tests_given_0": 5, "tests_given_1": int(rng.integers(1, 9))},
+        }  # fmt: skip
+        right = base64.b64encode(bytes(-(-len(state.fold.test) // 8))).decode()
+        for classifier in message["classifiers"]:
+            over = [{"status": "ok", "note": "", "accuracy": float(rng.random()), "auc": 0.5,
+                     "balanced_accuracy": float(rng.random()), "f1": 0.5, "fit_seconds": 0.1,
+                     "predict_seconds": 0.1, "right": right} for _ in kept]  # fmt: skip
+            yield state, classifier, {**over[-1], "over": over}
+        yield state, ENDED, {}
+
+
+def write_small_sets(folder):
+    """Write a small table under the name of every set that is used."""
+    plans = (*PLANS.values(), LARGE)
+    used = {one for plan in plans for one in plan.sets.values()}
+    used |= {one for study in studies.STUDIES.values() for one in study.data.values()}
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    for one in used:
+        how, _, name = one.rpartition(":")
+        place = folder / name
+        place.mkdir(parents=True, exist_ok=True)
+        X = rng.integers(0, 4, (40, 12)).astype(float)
+        if how in ("unit", "some"):
+            sp.save_npz(place / "X.npz", sp.csr_matrix(X))
+        else:
+            X[0, 0] = np.nan if how == "filled" else 0.0
+            np.save(place / "X.npy", X)
+        np.save(place / "y.npy", y)
+        split = {"train": [0, 30], "test": [30, 40]} if name in ("dexter", "debian_paths") else None
+        about = {"format": "CSR" if how in ("unit", "some") else "dense", "split": split}
+        (place / "meta.json").write_text(json.dumps(about))
+    place = folder / "monk1"
+    place.mkdir()
+    np.save(place / "X.npy", rng.integers(0, 3, (124, 6)))
+    np.save(place / "y.npy", np.arange(124) % 2)
+
+
+def invented_rows():
+    """What the jobs of the SOFS paper write."""
+    one = {"accuracy": 90.0, "seconds": 0.1, "kept": 5.0, "informative": 4}
+    table = dict.fromkeys(("OGD", "AROW", "SOFS"), one)
+    shares = {f"{m} rho={rho:g}": one for rho in rows.RHO
+              for m in ("PET", "PET, tuned", "SOFS", "SOFS, tuned")}  # fmt: skip
+    curve = {f"{name} {m} {size}": one for name in rows.MEDIUM for size in rows.SIZES
+             for m in ("SOFS", "PET", "FOFS", "L1-SVM", "FGM", "mRMR")}  # fmt: skip
+    tuned = table | {f"{m}, tuned": one | {"eta": 0.1} for m in table}
+    return {"x1": tuned, "x2": tuned, "x3": {"SOFS": one}, "figure-1": {"SOFS 100": one},
+            "news20": shares, "phish_url": shares, "rcv1_vw_sample": shares,
+            "figure-4": curve}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TABLES.is_file(), reason="the printed tables are not next to the project")
+def test_the_whole_page_is_written(tmp_path, monkeypatch):
+    shared, out = tmp_path / "shared", tmp_path / "out"
+    write_small_sets(shared / "data")
+    (shared / "paper_tables.json").write_bytes(TABLES.read_bytes())
+    (tmp_path / "docs").mkdir()
+    for module in (studies, command, page, figures):
+        for name, value in (("ROOT", tmp_path), ("SHARED", shared), ("OUT", out)):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr("tamis.evaluate.comparison.run_here", invented)
+    monkeypatch.setattr(studies, "MOST_TRAIN", 20)
+    monkeypatch.setattr(rows, "jobs", lambda data: {k: lambda k=k: made[k] for k in made})
+    made = invented_rows()
+    assert command.main(["--page"]) == 0  # nothing was run yet
+    assert "Not run yet." in (tmp_path / "docs" / "reproduction.md").read_text()
+    assert command.main([]) == 0
+    text = (tmp_path / "docs" / "reproduction.md").read_text()
+    assert "Not run yet" not in text
+    assert "nan" not in text.replace("dominant", "")
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert len(set(headings)) == len(headings)
+    for part in ("OFS1 and OFS2", "at their best size", "Figures 6 and 7", "Figure 8",
+                 "numbers of tests (Table 2)", "seconds at 0.01", "over time (Figure 10)",
+                 "Figures 11 to 13", "Figures 4 to 7", "MONK-1", "NIPS 2003", "In a minute",
+                 "The paper in one word", "SAOLA, large sets"):  # fmt: skip
+        assert any(part in line for line in headings), part
+    for row in (line for line in text.splitlines() if line.startswith("| ")):
+        assert row.endswith(" |"), row
+    prepared = np.load(out / "prepared" / "filled-arrhythmia" / "X.npy")
+    assert np.isfinite(prepared).all()
+    parts = json.loads((out / "prepared" / "some-debian_paths" / "meta.json").read_text())["split"]
+    assert parts == {"train": [0, 20], "test": [20, 30]}

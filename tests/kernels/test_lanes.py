@@ -1,0 +1,65 @@
+"""Eight numbers at once, compiled and plain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tamis.kernels._jit import jit
+from tamis.kernels.lanes import LANES, count_bits, filled, load, spread, store, transpose
+
+modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
+
+
+@jit
+def _combine(a, b, number, out):
+    """Combine lanes in every way."""
+    left, right = load(a, 1), load(b, 0)
+    store(out, 0, left + right)
+    store(out, LANES, left - right)
+    store(out, 2 * LANES, left * right)
+    store(out, 3 * LANES, left / right)
+    store(out, 4 * LANES, filled(left))
+    store(out, 5 * LANES, spread(number))
+
+
+@jit
+def _transpose(flat, n, out):
+    """Put eight columns of n rows side by side."""
+    for row in range(0, n, LANES):
+        transpose(flat, row, n, out, row * LANES)
+
+
+@jit
+def _bits(words):
+    """Count the bits of some words."""
+    total = 0
+    for word in words:
+        total += count_bits(word)
+    return total
+
+
+@modes
+def test_lanes_are_combined_one_by_one(compiled):
+    rng = np.random.default_rng(0)
+    a, b, out = rng.normal(size=LANES + 2), rng.normal(size=LANES), np.empty(6 * LANES)
+    a[3], a[4], a[5] = 0.0, -0.0, 1e-310
+    (_combine if compiled else _combine.py_func)(a, b, 7, out)
+    x = a[1 : 1 + LANES]
+    wanted = [x + b, x - b, x * b, x / b, (x != 0).astype(float), np.full(LANES, 7.0)]
+    assert out.tobytes() == np.concatenate(wanted).tobytes()
+
+
+@modes
+def test_a_transposed_tile_has_one_row_after_the_other(compiled):
+    n = 3 * LANES
+    flat, out = np.arange(float(n * LANES)), np.empty(n * LANES)
+    (_transpose if compiled else _transpose.py_func)(flat, n, out)
+    assert np.array_equal(out.reshape(n, LANES), flat.reshape(LANES, n).T)
+
+
+@modes
+def test_bits_are_counted(compiled):
+    words = np.array([0, 1, 2**63, 2**64 - 1, 12345], dtype=np.uint64)
+    wanted = sum(int(word).bit_count() for word in words)
+    assert (_bits if compiled else _bits.py_func)(words) == wanted
