@@ -1,21 +1,33 @@
-"""Write docs/reference.md: every public name of tamis, from its registry and its docstrings.
+"""Write docs/reference.md and docs/commands.md: every public name, and every command.
 
-Run it with `make reference`; a test compares the page with what this would write.
+They come from the registry, the docstrings and the commands. Run it with `make reference`; a test
+compares the pages with what this would write.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+
 import tamis
 from tamis import _registry as registry
+from tamis.cli.main import COMMANDS, LazyGroup
 from tamis.engine.common_parameters import CommonParameters
 
 PAGE = Path(__file__).with_name("reference.md")
+COMMANDS_PAGE = Path(__file__).with_name("commands.md")
+COMMANDS_OPENING = """# Commands
+
+Every command of `tamis`. `make reference` writes this page from the commands themselves;
+each command shows its part with `--help`. Exit codes, and what `--json` prints:
+[for programs](programs.md).
+"""
 OPENING = """# Reference
 
 Every public name of `tamis`. `make reference` writes this page from the docstrings; in Python,
@@ -121,5 +133,35 @@ def page() -> str:
     return "\n".join(lines)
 
 
+def command_help(command: click.Command) -> Iterator[str]:
+    """Yield the paragraphs of a command's help: text as it is, verbatim ones as blocks."""
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        if paragraph.startswith("\b"):
+            title, *lines = paragraph.removeprefix("\b").strip().splitlines()
+            yield f"{title}\n\n```\n{textwrap.dedent(chr(10).join(lines))}\n```\n"
+        else:
+            yield paragraph + "\n"
+
+
+def commands_page() -> str:
+    """Return the page of the command line."""
+    lines, group = [COMMANDS_OPENING], LazyGroup("tamis")
+    lines.append("| command | what it does |\n|---|---|")
+    lines += [
+        f"| [`tamis {name}`](#tamis-{name}) | {text} |" for name, (_, text) in COMMANDS.items()
+    ]
+    for name in COMMANDS:
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        context = click.Context(command, info_name=f"tamis {name}")
+        usage = " ".join(command.collect_usage_pieces(context))
+        lines.append(f"\n## tamis {name}\n\n```text\ntamis {name} {usage}\n```\n")
+        lines += command_help(command)
+        records = (p.get_help_record(context) for p in command.params)
+        lines += [f"- `{option}`: {text}" for option, text in filter(None, records)]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page())
+    COMMANDS_PAGE.write_text(commands_page())
