@@ -13,6 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks._harness import RESULTS
+from benchmarks._history import write_page
+
 
 def discover(folder: Path = Path(__file__).parent) -> dict[str, str]:
     """Return the name and description of every benchmark, without importing them."""
@@ -32,7 +35,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     known = discover()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Run benchmarks (default: all). Tables also go to bench-results/.",
+        description="Run benchmarks (default: all). Tables also go to bench-results/, a JSON line "
+        "per run to its history.jsonl, and a page of all runs to its history.html.",
         epilog="benchmarks:\n" + "\n".join(f"  {name:18} {text}" for name, text in known.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -43,6 +47,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"unknown benchmark {name!r}; choose from {', '.join(known)}")
     for name in requested:
         importlib.import_module(f"benchmarks.{name}").main()
+    if (RESULTS / "history.jsonl").exists():
+        print(f"\nAll runs over time: {write_page(RESULTS)}")
     return 0
 
 

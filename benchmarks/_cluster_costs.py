@@ -1,28 +1,51 @@
-"""Cost of a cluster per column, measured in one process, and a prediction for many workers.
+"""Cost of a cluster per column, measured in one process, and a simulation of many workers.
 
 `measured` runs a selection as a driver and its workers would, with each task pickled and unpickled,
-and records times and bytes. `predicted` computes the seconds for any number of columns and workers
-from these constants and a transfer rate.
+and records the times and bytes of every task. `simulated` lets any number of workers do any number
+of columns in such times: the driver gives out tasks as it does in a run (`Pace`), and takes results
+in order. `predicted` is what each part is busy for, whatever the order.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from typing import Any
 
 import tamis
 from tamis.core.target import Target
 from tamis.engine.loop import Scorer, advance
 from tamis.engine.persistent.selection_state import new_state
-from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
+from tamis.engine.workers.copies import Copies, current
+from tamis.engine.workers.ranges import (
+    Done,
+    Pace,
+    Task,
+    fetching,
+    in_order,
+    one_by_one,
+    packed,
+    tasks,
+)
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
 from tamis.sources.stores.column_store import ColumnStore
 
 #: Assumed bytes per second of the network, and of the disk or object store of each host.
 RATE = 1e9
+
+
+@dataclass(frozen=True)
+class TaskCosts:
+    """A task: its columns, CPU seconds of the worker and of the driver, and bytes."""
+
+    columns: int
+    scoring: float
+    deciding: float
+    bytes: int
 
 
 @dataclass
@@ -40,6 +63,18 @@ class Costs:
     #: CPU seconds per task on a real Dask cluster, beyond scoring and deciding.
     driver_per_task: float = 0.0
     scheduler_per_task: float = 0.0
+    each: list[TaskCosts] = field(default_factory=list)
+
+    @property
+    def settled(self) -> list[TaskCosts]:
+        """The long tasks of the second half: neither the start of the stream nor its end."""
+        done, later = 0, []
+        for task in self.each:
+            done += task.columns
+            if 2 * done > self.columns:
+                later.append(task)
+        longest = max(task.columns for task in later)
+        return [task for task in later if 2 * task.columns > longest]
 
     def bytes_per_feature(self, workers: int) -> float:
         """Return all bytes sent per feature, with those sent to every worker."""
@@ -62,40 +97,67 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     selector.prepare(store.columns(), store.n_columns)
     scorer = Scorer(selector, target, remember=True)
     found.setup = len(packed(scorer, store))
-    news = News(scorer, lambda what: _counted(found, what))
+    copies = Copies(selector, lambda what: _counted(found, what))
+    pace = Pace(workers)
+
+    def note(task: Task, done: Done) -> None:
+        pace.took(task.last - task.first, done.seconds)
+
     results = in_order(
-        tasks(store, None, silent), lambda task: _Simulated(found, task, scorer, store, news),
-        2 * workers + 2, lambda _: None,
+        tasks(store, None, silent, 0, pace),
+        lambda task: _Simulated(found, task, scorer, store, copies), pace.may_begin, note,
     )  # fmt: skip
     with threads(1):
         begun = time.process_time()
         advance(
-            selector, one_by_one(results), state, total=store.n_columns, whole=True,
-            progress=silent,
+            selector, one_by_one(results, fetching(selector, store)), state,
+            total=store.n_columns, whole=True, progress=silent,
         )  # fmt: skip
-        found.deciding = time.process_time() - begun - found.scoring
+        ended = time.process_time()
+        found.deciding = ended - begun - found.scoring
+    _note_deciding(found, ended)
     return found
 
 
-def _counted(found: Costs, what: bytes) -> Any:
+#: When the driver got the last result.
+_got = 0.0
+
+
+def _note_deciding(found: Costs, now: float) -> None:
+    """Note how long the driver was busy with the last result."""
+    if found.each:
+        found.each[-1] = replace(found.each[-1], deciding=now - _got)
+
+
+def _counted(found: Costs, what: bytes) -> bytes:
     found.news += len(what)
-    return pickle.loads(what)
+    return what
 
 
 class _Simulated:
-    """A task that keeps the news from the moment it was submitted."""
+    """A task that knows the copy of the kept set from the moment it was submitted."""
 
-    def __init__(self, found: Costs, task: Task, scorer: Scorer, source: Any, news: News) -> None:
+    def __init__(
+        self, found: Costs, task: Task, scorer: Scorer, source: Any, copies: Copies
+    ) -> None:
         self._found, self._task, self._source = found, task, source
-        self._scorer, self._kept = scorer, news.latest()
+        self._scorer, self._version = scorer, copies.latest()
 
     def result(self) -> Any:
         """Return the result: a worker scores and pickles, the driver unpickles."""
+        global _got
         found, begun = self._found, time.process_time()
-        answer = pickle.dumps(self._task.score(self._scorer, self._source, self._kept))
-        found.scoring += time.process_time() - begun
-        found.sent_and_received += len(answer) + len(pickle.dumps(self._task))
+        _note_deciding(found, begun)
+        copy = None if self._version is None else current(self._version, lambda part: part)
+        pieces = self._task.score(self._scorer, self._source, copy)
+        answer = pickle.dumps(Done(pieces, time.process_time() - begun, 0))
+        _got = time.process_time()
+        size = len(answer) + len(pickle.dumps(self._task))
+        found.scoring += _got - begun
+        found.sent_and_received += size
         found.tasks += 1
+        columns = self._task.last - self._task.first
+        found.each.append(TaskCosts(columns, _got - begun, 0.0, size))
         return pickle.loads(answer)
 
     def cancel(self) -> None:
@@ -118,3 +180,50 @@ def predicted(costs: Costs, columns: float, workers: int) -> dict[str, float]:
         "reading, a disk each": times * costs.stored / RATE / workers,
         "one thread": times * (costs.scoring + costs.deciding),
     }
+
+
+def simulated(
+    costs: Costs, columns: float, workers: int, *, on_dask: bool = True
+) -> dict[str, Any]:
+    """Return what a run with many workers takes, if tasks cost what recorded ones did.
+
+    The recorded tasks are long ones of the second half (`Costs.settled`), one after the other,
+    scaled to the columns that the driver gives out. Each worker has a disk of its own. The
+    scheduler passes on one task at a time; the driver takes results one at a time, in order.
+    """
+    recorded, pace = costs.settled, Pace(workers)
+    shortest = min(task.deciding for task in costs.each)
+    per_task = (costs.driver_per_task, costs.scheduler_per_task) if on_dask else (0.001, 0.0)
+    left, free = int(columns), [0.0] * workers
+    waiting: deque[tuple[TaskCosts, float]] = deque()
+    driver = scheduler = busy = driver_busy = 0.0
+    tasks_ = 0
+    while left or waiting:
+        while left and pace.may_begin(len(waiting)):
+            step, like = pace.step(left), recorded[tasks_ % len(recorded)]
+            pace.gave(step)
+            times = step / like.columns
+            one = TaskCosts(
+                step,
+                times * like.scoring,
+                max(shortest, times * like.deciding),
+                int(times * like.bytes),
+            )
+            driver += per_task[0]
+            driver_busy += per_task[0]
+            scheduler = max(scheduler, driver) + per_task[1]
+            reading = step * costs.stored / costs.columns / RATE
+            ends = max(heappop(free), scheduler) + max(one.scoring, reading)
+            heappush(free, ends)
+            busy += one.scoring
+            waiting.append((one, ends))
+            left, tasks_ = left - step, tasks_ + 1
+        one, ends = waiting.popleft()
+        pace.took(one.columns, one.scoring)
+        driver = max(driver, ends + one.bytes / RATE) + one.deciding
+        driver_busy += one.deciding
+    return {
+        "workers": workers, "seconds": driver, "driver busy s": driver_busy,
+        "scheduler busy s": tasks_ * per_task[1], "a worker busy s": busy / workers,
+        "tasks": tasks_,
+    }  # fmt: skip

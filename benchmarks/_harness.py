@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks import _history
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench-results"
 
@@ -135,6 +137,7 @@ class Report:
             "notes": self._notes,
         }
         (self._folder / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n")
+        _history.append(self._folder, content)
         path = self._folder / f"{self.name}.md"
         path.write_text("\n".join(self._markdown) + "\n", encoding="utf-8")
         return path

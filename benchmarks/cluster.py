@@ -1,10 +1,14 @@
-"""SAOLA with 1 and 2 workers, processes and Dask, against the in-process engine; bytes moved.
+"""SAOLA with 1, 2 and 4 workers, processes and Dask, against the in-process engine; bytes moved.
 
-Three sets as column stores: enron_spam_byte3, debian_paths (or generated ones of the same shape, if
-the shared folder is missing) and dense normal numbers, 2,000 by 500,000 (4 GB on disk). Every setup
-gives the same log. `workers CPU s` of local processes includes startup and imports; Dask's workers
-are started before the clock, as on a cluster. The last tables are constants, measured with a driver
-and two workers, and their prediction for a billion columns on 100 workers.
+Four sets as column stores: enron_spam_byte3, debian_paths (or generated ones of the same shape, if
+the shared folder is missing), sparse ones at random rows, and dense normal numbers, 2,000 by
+500,000 (4 GB on disk). Every setup gives the same log. `workers CPU s` of local processes includes
+startup and imports; Dask's workers are started before the clock, as on a cluster.
+
+Then the model: times and bytes of each task, recorded in one process that plays a driver and two
+workers. It is checked against the CPU seconds of the real runs, without what a run of few columns
+takes. The last tables are its simulation of a billion columns on many workers, and what each part
+is busy for.
 
 For a short run, set CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment.
 """
@@ -23,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import tamis
-from benchmarks._cluster_costs import Costs, measured, predicted
+from benchmarks._cluster_costs import Costs, measured, predicted, simulated
 from benchmarks._data import WORKLOADS
 from benchmarks._harness import Report
 from tamis.sources.arrays.in_memory import MemorySource
@@ -58,9 +63,22 @@ def dense_store(place: str) -> ColumnStore:
     return write_store(place, open_blocks(blocks, y))
 
 
+def generated_sparse(place: str) -> ColumnStore:
+    """Generate columns of ones at random rows, about four each; one in a thousand is relevant."""
+    rng, rows, columns = np.random.default_rng(0), 20_000, 5_000_000
+    y = rng.integers(0, 2, rows)
+    indptr = np.concatenate([[0], np.cumsum(1 + rng.geometric(0.3, columns))])
+    indices = rng.integers(0, rows, indptr[-1]).astype(np.int32)
+    X = sp.csc_matrix((np.ones(len(indices)), indices, indptr), shape=(rows, columns))
+    X.sum_duplicates()
+    X.data[:] = 1
+    return write_store(place, MemorySource(X, y))
+
+
 MAKERS: dict[str, Callable[[str], ColumnStore]] = {
     "enron_spam_byte3": lambda place: sparse_store("webspam", place),
     "debian_paths": lambda place: sparse_store("kdd2010", place),
+    "generated_sparse": generated_sparse,
     "dense": dense_store,
 }
 
@@ -152,7 +170,7 @@ def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
 
     note(*timed(store, "one thread", None, n_jobs=1))
     note(*timed(store, "threads", None))
-    for count in (1, 2):
+    for count in (1, 2, 4):
         note(*timed(store, f"local:{count}", None, cluster=f"local:{count}"))
     for count in (1, 2):
         with contextlib.closing(Dask(count, folder)) as dask:
@@ -182,6 +200,22 @@ def constants(store: ColumnStore, lines: list[dict[str, Any]]) -> Costs:
     return costs
 
 
+def checked(store: ColumnStore, lines: list[dict[str, Any]], costs: Costs) -> list[dict[str, Any]]:
+    """Compare the model with the CPU seconds of the real runs in processes of this machine."""
+    found = []
+    for count in (1, 2, 4):
+        began, _ = timed(_few(store), "few columns", None, cluster=f"local:{count}")
+        line = next(line for line in lines if line["setup"] == f"local:{count}")
+        found.append({
+            "setup": line["setup"],
+            "driver CPU s": line["driver CPU s"] - began["driver CPU s"],
+            "model": costs.deciding,
+            "workers CPU s": line["workers CPU s"] - began["workers CPU s"],
+            "model of workers": costs.scoring,
+        })  # fmt: skip
+    return found
+
+
 def main() -> None:
     report = Report("cluster", __doc__ or "")
     requested = os.environ.get("CLUSTER_SETS", ",".join(MAKERS)).split(",")
@@ -192,12 +226,25 @@ def main() -> None:
             lines = compared(store, folder)
             report.table(f"{name}: {store.n_rows:,} rows, {store.n_columns:,} columns", lines)
             known[name] = constants(store, lines)
+            title = f"{name}: the model and the real runs, CPU seconds"
+            report.table(title, checked(store, lines, known[name]))
     report.table("Constants", [_line(name, costs) for name, costs in known.items()])
+    simulations = [
+        {"columns as in": name, **simulated(costs, BILLION, workers)}
+        for name, costs in known.items()
+        for workers in (1, 2, 4, 16, MANY)
+    ]
+    report.table(f"{BILLION:,.0f} columns, simulated with the recorded tasks", simulations)
     title = f"{BILLION:,.0f} columns on {MANY} workers, seconds that each part is busy"
     report.table(
         title, [{"columns as in": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
     )
     report.save()
+
+
+def _later(costs: Costs) -> float:
+    tasks = costs.settled
+    return 1e6 * sum(task.deciding for task in tasks) / sum(task.columns for task in tasks)
 
 
 def _line(name: str, costs: Costs) -> dict[str, Any]:
@@ -206,6 +253,7 @@ def _line(name: str, costs: Costs) -> dict[str, Any]:
         "set": name,
         "scoring, CPU s per million": costs.scoring / million,
         "deciding, CPU s per million": costs.deciding / million,
+        "deciding later on": _later(costs),
         "bytes sent and received per feature": costs.sent_and_received / costs.columns,
         "news, bytes per feature and worker": costs.news / costs.columns,
         "all bytes per feature, 2 workers": costs.bytes_per_feature(2),

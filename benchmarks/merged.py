@@ -1,4 +1,4 @@
-"""MergedSOFS against one sequential pass of SOFS, on X1 and news20: accuracy, and time of a shard.
+"""Merged learners against one sequential pass, on X1 and news20: accuracy, and time of a shard.
 
 `CPU s, longest shard` is the time for one of several machines to learn its share of the rows;
 merging comes on top. Accuracy is on held-out rows.
@@ -16,10 +16,10 @@ import tamis
 from benchmarks import _streams
 from benchmarks._data import load_real, zipf_matrix
 from benchmarks._harness import Report
-from tamis.methods.online.merged_sofs import merged, posterior_of
+from tamis.methods.online.shards import merged, posterior_of
 
-#: Features to keep, and gamma: set by hand, the same for every learner, not tuned.
-SETTINGS = {"X1": (100, 1e4), "news20": (2_000, 1.0)}
+#: Features to keep, and gamma of SOFS and RowSieve: set by hand, not tuned.
+SETTINGS = {"X1": (100, 1e4, 1.0), "news20": (2_000, 1.0, 0.3)}
 
 
 def x1() -> tuple[Any, Any, Any, Any]:
@@ -43,24 +43,26 @@ def _cpu(job: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - begun, found
 
 
-def line(name: str, data: tuple[Any, Any, Any, Any], shards: int) -> dict[str, Any]:
-    """One line of the table; 0 shards is SOFS."""
+def line(name: str, data: tuple[Any, Any, Any, Any], shards: int, ours: bool) -> dict[str, Any]:
+    """One line of the table, of SOFS or of RowSieve (`ours`); 0 shards is one learner."""
     X, y, X_test, y_test = data
-    size, gamma = SETTINGS[name]
-    kind = {"shards": shards} if shards else {}
-    model = (tamis.MergedSOFS if shards else tamis.SOFS)(size, gamma=gamma, **kind)
+    size, *gammas = SETTINGS[name]
+    params: dict[str, Any] = {"n_features": int(size), "gamma": gammas[ours]}
+    one_kind = tamis.RowSieve if ours else tamis.SOFS
+    many_kind = tamis.MergedRowSieve if ours else tamis.MergedSOFS
+    model = many_kind(**params, shards=shards) if shards else one_kind(**params)
     model.fit(X, y)
     seconds, parts = [], []
     for s in range(max(shards, 1)):
-        one = tamis.SOFS(size, gamma=gamma, classes=np.unique(y))
+        one = one_kind(**params, classes=np.unique(y))
         step = max(shards, 1)
         rows, labels = X[s::step], y[s::step]
         spent, _ = _cpu(lambda one=one, rows=rows, labels=labels: one.fit(rows, labels))
         seconds.append(spent)
         parts.append(posterior_of(one.learner_.model))
-    merging, _ = _cpu(lambda: merged(parts, size))
+    merging, _ = _cpu(lambda: merged(parts, int(size), by_strength=ours))
     return {
-        "learner": f"MergedSOFS, {shards} shards" if shards else "SOFS",
+        "learner": f"{many_kind.__name__}, {shards} shards" if shards else one_kind.__name__,
         "test accuracy %": f"{100 * model.score(X_test, y_test):.2f}",
         "mistakes before learning": model.work_["mistakes"],
         "updates": model.work_["updates"],
@@ -74,8 +76,9 @@ def main() -> None:
     for name, make in (("X1", x1), ("news20", news20)):
         data = make()
         with tamis.threads(1):
-            line(name, data, 2)  # compiles
-            rows = [line(name, data, shards) for shards in (0, 1, 2, 4, 16)]
+            for ours in (False, True):
+                line(name, data, 2, ours)  # compiles
+            rows = [line(name, data, n, ours) for ours in (False, True) for n in (0, 1, 2, 4, 16)]
         report.table(f"{name}: {data[0].shape[0]:,} rows, {data[0].shape[1]:,} columns", rows)
     report.save()
 

@@ -44,6 +44,8 @@ def main() -> None:
                 "Sieve ms": 1000 * seconds[1],
                 "ratio": seconds[1] / seconds[0],
                 "relevant for Sieve": sieve.work_["relevant"],
+                "pairs of SAOLA": saola.work_["pair_values"],
+                "pairs of Sieve": sieve.work_["pair_values"],
             }
         )
     report.table("SAOLA and Sieve with their defaults", rows)

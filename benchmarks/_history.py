@@ -1,0 +1,111 @@
+"""The history of the benchmarks: one JSON line per run, and a page that plots every number."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+#: A number this many times the median of the runs before it is marked.
+SLOWER = 1.25
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; }
+td, th { padding: 0.15rem 0.6rem; text-align: left; border-bottom: 1px solid #8884; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+tr.slower { background: #f004; }
+polyline { fill: none; stroke: currentColor; stroke-width: 1.5; }
+"""
+
+
+def append(folder: Path, content: dict[str, Any]) -> None:
+    """Add a run of a benchmark to the history."""
+    with (folder / "history.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**content, "commit": _commit()}) + "\n")
+
+
+def write_page(folder: Path) -> Path:
+    """Write history.html from history.jsonl, and return its path."""
+    lines = (folder / "history.jsonl").read_text(encoding="utf-8").splitlines()
+    runs = sorted((json.loads(line) for line in lines), key=lambda run: run["when"])
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Benchmarks over time</title>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+        f"<style>{STYLE}</style><h1>Benchmarks over time</h1>",
+        f"<p>{len(runs)} runs in history.jsonl. Each line is a number of a table, over all runs. "
+        f"A time that is more than {SLOWER} times the median of the runs before it has a red line. "
+        "Compare runs of one machine only; ratios to a peer can be compared between machines.</p>",
+    ]
+    for name in sorted({run["name"] for run in runs}):
+        parts.append(f"<h2>{escape(name)}</h2><div class='wide'><table>")
+        parts.append("<tr><th>table<th>row<th>number<th>runs<th>median before<th>last<th>over time")
+        for key, values in series([run for run in runs if run["name"] == name]).items():
+            parts.append(_line(key, values))
+        parts.append("</table></div>")
+    path = folder / "history.html"
+    path.write_text("\n".join(parts) + "</html>\n", encoding="utf-8")
+    return path
+
+
+def series(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]]:
+    """Return every number of a benchmark over its runs, by table, row and column."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for run in runs:
+        for key, value in _numbers(run["tables"]):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def is_slower(key: tuple[str, str, str], values: list[float]) -> bool:
+    """Return whether the last number is a time that stands out from those before it."""
+    column = key[2].lower()
+    is_time = column.endswith((" s", " ms", " ns", "seconds")) or column in ("s", "ms", "ns")
+    return is_time and len(values) > 1 and values[-1] > SLOWER * median(values[:-1]) > 0
+
+
+def _numbers(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float]]:
+    for title, rows in tables.items():
+        for row in rows:
+            words = ", ".join(str(value) for value in row.values() if isinstance(value, str))
+            for column, value in row.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    yield (title, words, column), float(value)
+
+
+def _line(key: tuple[str, str, str], values: list[float]) -> str:
+    marked = " class='slower'" if is_slower(key, values) else ""
+    before = f"{median(values[:-1]):.3g}" if len(values) > 1 else ""
+    cells = "".join(f"<td>{escape(word)}" for word in key)
+    numbers = f"<td class='n'>{len(values)}<td class='n'>{before}<td class='n'>{values[-1]:.3g}"
+    return f"<tr{marked}>{cells}{numbers}<td>{_plot(values)}"
+
+
+def _plot(values: list[float], width: int = 160, height: int = 28) -> str:
+    """Return a small line chart, from 0 to the largest value."""
+    top = max((abs(value) for value in values if value == value), default=1.0) or 1.0
+    step = width / max(len(values) - 1, 1)
+    points = " ".join(
+        f"{k * step:.1f},{height - 2 - (height - 4) * max(value, 0) / top:.1f}"
+        for k, value in enumerate(values)
+        if value == value  # not NaN
+    )
+    return f"<svg width='{width}' height='{height}'><polyline points='{points}'/></svg>"
+
+
+def _commit() -> str:
+    """Return the commit that was measured, or an empty string outside a repository."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,230 @@
+"""Runs beside the papers' main comparisons: figures, other sizes, OFS, the NIPS 2003 sets.
+
+A study is a comparison or a set of curves with its own folder. Cells are saved one by one, so a
+study that is added later computes only its own.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import tamis
+from reproduce.plans import LARGE, OSFS, SAOLA, SFS_FI
+from tamis.evaluate import (
+    Curves,
+    Results,
+    compare,
+    open_curves,
+    open_results,
+    over_orders,
+    over_thresholds,
+    over_time,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+OUT = ROOT / "bench-results" / "reproduce"
+
+#: Sizes of OFS2, SPSF-LAR and GDM: some of those of the SAOLA paper, up to its largest.
+OFS_SIZES = (5, 10, 20, 35, 50, 75, 100)
+OFS_FEW = (5, 20, 50, 100)
+SPSF_SIZES = (5, 10, 20, 35, 50, 65)
+GDM_SIZES = (10, 50, 100, 180, 260)
+
+#: Relevance thresholds of SAOLA's Figure 8, and values of gamma in SFS-FI's Figures 4 to 7.
+THRESHOLDS = (0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
+GAMMAS = (0.01, 0.03, 0.05, 0.09)
+
+#: Rows of ``some:``.
+MOST_TRAIN, MOST_TEST = 20_000, 10_000
+
+BOTH = ("knn", "tree")
+NIPS = ("arcene", "dexter", "dorothea", "madelon")
+
+
+@dataclass(frozen=True)
+class Study:
+    """One run: what kind, on which sets, with which methods.
+
+    Attributes
+    ----------
+    kind : {"compare", "time", "orders", "thresholds"}
+        A comparison, or curves over what.
+    data : dict
+        Names of data sets and their folders.
+    methods : dict or list
+        As `tamis.evaluate.compare` takes them; a method ``saola:z`` is SAOLA with the paper's z.
+    """
+
+    kind: str
+    data: dict[str, str]
+    methods: Any
+    classifiers: tuple[str, ...] = BOTH
+    cv: str = "1x3"
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def same(*names: str) -> dict[str, str]:
+    """Return data sets under the names of their folders."""
+    return {name: name for name in names}
+
+
+#: Methods and classifiers on the NIPS 2003 sets.
+OF_NIPS = {
+    "all features": "all", "Sieve": "sieve", "SAOLA": "saola", "SAOLA, paper": "saola:paper",
+    "Fast-OSFS, paper": "fast-osfs:paper", "FCBF": "fcbf", "Alpha-investing": "alpha-investing",
+    "L1-SVM": "l1-svm",
+}  # fmt: skip
+JUDGES_OF_NIPS = ("svm", "rbf", "knn", "tree", "nb")
+
+FOFS = "tamis.estimators.online:FOFS:normalize=True:n_features="
+
+STUDIES = {
+    "large": Study("compare", LARGE.sets, LARGE.methods),
+    "sizes": Study(
+        "compare", {**SAOLA.data, "ohsumed_23": "ohsumed_23"},
+        {f"SPSF-LAR {k}": f"spsf-lar:n_features={k}" for k in SPSF_SIZES}
+        | {f"GDM {k}": f"gdm:n_per_cut=10:max_cuts={k // 10}" for k in GDM_SIZES},
+    ),
+    "orders": Study(
+        "orders", same("madelon"),
+        ["osfs:paper", "fast-osfs:paper", "osfs:paper:encode=mdlp", "fast-osfs:paper:encode=mdlp",
+         "alpha-investing:paper"],
+        options={"orders": 12},
+    ),
+    "saola-orders": Study(
+        "orders", same("dexter", "madelon", "dorothea"),
+        ["saola:paper", "saola:z"], options={"orders": 10},
+    ),
+    "time": Study(
+        "time", same("dexter", "arcene", "madelon", "dorothea", "colon", "leukemia", "prostate"),
+        ["osfs:paper", "fast-osfs:paper", "alpha-investing:paper", "fast-osfs:paper:encode=mdlp",
+         "all"],
+        ("knn",), options={"points": 10},
+    ),
+    "thresholds": Study(
+        "thresholds", same("dorothea", "thrombin"), ["saola:paper"],
+        options={"values": THRESHOLDS, "name": "threshold"},
+    ),
+    "osfs-0.01": Study(
+        "compare", OSFS.data,
+        {"OSFS": "osfs:paper:alpha=0.01:encode=mdlp",
+         "Fast-OSFS": "fast-osfs:paper:alpha=0.01:encode=mdlp"},
+        ("knn",),
+    ),
+    "gamma": Study(
+        "compare", {**SFS_FI.data, **same("madelon", "cns")},
+        {f"paper {g}": f"sfs-fi:paper:gamma={g}" for g in GAMMAS}
+        | {f"program {g}": f"sfs-fi:variant=program:measure=paper:alpha=0.01:gamma={g}"
+           for g in GAMMAS},
+        ("knn", "svm"), "1x3", {"split": "never"},
+    ),
+    "nips": Study("compare", same(*NIPS), OF_NIPS, JUDGES_OF_NIPS),
+    "nips-gisette": Study(
+        "compare", same("gisette_valid"), OF_NIPS, JUDGES_OF_NIPS, "1x5", {"split": "never"}
+    ),
+}  # fmt: skip
+
+Found = Results | Curves | None
+
+
+def run_study(study: Study, out: Path, **options: Any) -> Found:
+    """Run a study in a folder; finished cells are not recomputed."""
+    folders = {name: folder_of(folder) for name, folder in study.data.items()}
+    chosen = (
+        {label: method(text) for label, text in study.methods.items()}
+        if isinstance(study.methods, dict)
+        else study.methods
+    )
+    whole: dict[str, Any] = {
+        "cv": study.cv, "out": out, "cell_megabytes": 6000.0, "paired": "t",
+        "cell_seconds": 1800.0, **options, **study.options,
+    }  # fmt: skip
+    if study.kind == "compare":
+        return compare(folders, chosen, list(study.classifiers), **whole)
+    runs = {"time": over_time, "orders": over_orders, "thresholds": over_thresholds}
+    chosen = [method(text) for text in study.methods]
+    return runs[study.kind](folders, chosen, list(study.classifiers), **whole)
+
+
+def open_study(name: str) -> Any:
+    """Return the stored results of a study, or None."""
+    kind: Any = STUDIES[name].kind
+    try:
+        return open_results(OUT / name) if kind == "compare" else open_curves(OUT / name, kind)
+    except tamis.TamisError:
+        return None
+
+
+def method(text: str) -> Any:
+    """Return a method of a plan: ``saola:z:alpha=0.05`` is SAOLA with the paper's z test."""
+    if not text.startswith("saola:z"):
+        return text
+    params = dict(part.split("=") for part in text.split(":")[2:])
+    z = tamis.FisherZ(float(params.pop("alpha", 0.01)), statistic="z")
+    return tamis.SAOLA(z, ties="neither", **params)
+
+
+def folder_of(folder: str) -> Path:
+    """Return the folder of a data set, or of a copy of it.
+
+    ``unit:`` scales rows to length 1; ``filled:`` puts the median of its column for a missing
+    value; ``some:`` takes at most 20,000 training and 10,000 test rows.
+    """
+    how, _, name = folder.rpartition(":")
+    source = SHARED / "data" / name
+    made = OUT / "prepared" / f"{how}-{name}"
+    if not how:
+        return source
+    if not (made / "meta.json").is_file():
+        made.mkdir(parents=True, exist_ok=True)
+        y, about = np.load(source / "y.npy"), json.loads((source / "meta.json").read_text())
+        X = np.load(source / "X.npy") if how == "filled" else sp.load_npz(source / "X.npz")
+        if how == "filled":
+            np.save(made / "X.npy", np.where(np.isnan(X), np.nanmedian(X, axis=0), X))
+        else:
+            X = X.astype(np.float64).tocsr()
+            if how == "unit":
+                length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+                X = sp.csr_matrix(sp.diags(1 / np.maximum(length, 1e-12)) @ X)
+            else:
+                order = np.arange(X.shape[0])
+                if not about["split"]:
+                    order = np.random.default_rng(0).permutation(order)
+                    about["split"] = {"train": [0, MOST_TRAIN], "test": [MOST_TRAIN, len(order)]}
+                (a, b), (c, d) = about["split"]["train"], about["split"]["test"]
+                taken = np.concatenate([order[a : min(b, MOST_TRAIN)], order[c:d][:MOST_TEST]])
+                n = min(b - a, MOST_TRAIN)
+                about["split"] = {"train": [0, n], "test": [n, len(taken)]}
+                X, y = X[taken], y[taken]
+            sp.save_npz(made / "X.npz", X)
+        np.save(made / "y.npy", y)
+        (made / "meta.json").write_text(json.dumps(about))  # last: the copy is complete
+    return made
+
+
+# --- OFS1 and OFS2 of the SAOLA paper -------------------------------------------------------------
+
+
+def ofs_place(folder: str) -> Path:
+    """Return where the results of OFS on a data set are."""
+    return OUT / "ofs" / folder.replace(":", "-")
+
+
+def run_ofs(sets: dict[str, str], kept: dict[str, float], **options: Any) -> None:
+    """Run OFS at the size that SAOLA kept (OFS1) and at the sizes of which OFS2 is the best.
+
+    OFS is `FOFS`: gradient steps on the hinge loss, weights projected onto a ball, the largest
+    kept.
+    """
+    for name, folder in sets.items():
+        sizes = OFS_FEW if name in LARGE.sets else OFS_SIZES
+        methods = {"OFS1": f"{FOFS}{max(1, round(kept[name]))}"}
+        methods |= {f"OFS {k}": f"{FOFS}{k}" for k in sizes}
+        run_study(Study("compare", {name: folder}, methods), ofs_place(folder), **options)
