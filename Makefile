@@ -1,45 +1,56 @@
 # make demo   set up, run the main job on built-in data, name the report it wrote
 # make test   set up, run every test
-# make soak  try random examples until MINUTES=10 are over; TESTS=tests/kernels for some of the tests
-# make test-browser  look at the reports in headless Chromium, which it installs (Debian)
+# make soak  try to break it for SECONDS=600: damaged files, kills, interrupts, long runs (SEED=1 for others)
+# make test-oldest  run every test with the oldest dependencies that pyproject.toml allows
+# make test-browser  look at the reports and the site in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
+# make docs  build the documentation site, with the examples, in build/docs/html
 # make bench  speed against peers, in one run
-# make reference  write docs/reference.md from the docstrings
+# make reference  write docs/reference.md and docs/commands.md from docstrings and commands
 # make reproduce  the papers' experiments on the data beside the project, into docs/reproduction.md
 # make reproduce-default  the default against the usual baselines, into docs/default.md
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 DRIVER := $(VENV)/.driver
-MINUTES ?= 10
+SITE := $(VENV)/.site
+SECONDS ?= 600
+SEED ?= 0
 TESTS ?= tests
 
-.PHONY: demo test test-slow soak test-browser check bench reference reproduce reproduce-default format clean
+.PHONY: demo test test-slow test-oldest soak test-browser check docs bench reference reproduce reproduce-default format clean
 
-$(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
+# What the package itself needs; most modules of its libraries are never imported, so never compiled.
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 or later; run make PYTHON=/path/to/python3.12") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	touch $(INSTALLED)
+
+# And what tests and linters need besides.
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	$(BIN)/python -m compileall -q src  # pip does this for what it installs, not for what it links
 	touch $(READY)
 
-demo: $(READY)
+demo: $(INSTALLED)
 	$(BIN)/python -m tamis demo --out demo
 
+# Each process begins with a half of the tests, so that few kernels are compiled by both at once.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20 -m "not slow"
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n auto -m "slow or not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20 -m "slow or not slow"
 
-# Each round draws its own examples; the first that fails is printed, with what repeats it.
+# Prints a table of what was tried and what failed, with the case that repeats a failure.
 soak: $(READY)
-	end=$$(($$(date +%s) + 60 * $(MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
-	$(BIN)/python -m pytest -q -x -n auto -m "hypothesis and not slow" --hypothesis-profile=soak $(TESTS) || exit 1; done
+	TESTS="$(TESTS)" $(BIN)/python -m soak --seconds $(SECONDS) --seed $(SEED)
 
 $(DRIVER): $(READY)
 	$(BIN)/python -m pip install --quiet --group browser
@@ -56,6 +67,16 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules -q -p no:cacheprovider src/tamis
+
+$(SITE): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $(SITE)
+
+# Sphinx reads a copy of docs/, which docs/conf.py makes, so that what it generates stays out of it.
+docs: $(SITE)
+	mkdir -p build/docs/source
+	$(BIN)/python -m sphinx -q -E -W --keep-going -c docs build/docs/source build/docs/html
+	@echo "The site is build/docs/html/index.html"
 
 reference: $(READY)
 	$(BIN)/python docs/reference.py
