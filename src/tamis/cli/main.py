@@ -99,9 +99,7 @@ def run() -> None:
         cli.main(prog_name="tamis")
     _prepare()
     try:
-        # Not cli.main(), which has its own exit codes.
-        with cli.make_context("tamis", sys.argv[1:] or ["--help"]) as ctx:
-            cli.invoke(ctx)
+        _invoke(sys.argv[1:] or ["--help"])
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
@@ -126,6 +124,30 @@ def run() -> None:
         _drop_output()
         where = "" if error.filename is None else f"{error.filename}: "
         _stop(f"{where}{error.strerror or error}; fix that and try again", 2)
+
+
+def _invoke(arguments: list[str]) -> None:
+    """Run a sub-command; whatever is raised because of Ctrl-C is raised as Ctrl-C."""
+    try:
+        # Not cli.main(), which has its own exit codes.
+        with cli.make_context("tamis", arguments) as ctx:
+            cli.invoke(ctx)
+    except Exception as error:
+        # An interrupt inside a lock or file of the standard library can leave it half-way; what
+        # then fails in a `finally` hides the interrupt.
+        for behind in _chain(error):
+            if isinstance(behind, KeyboardInterrupt):
+                raise KeyboardInterrupt(*behind.args) from None
+        raise
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """Return an error and what it was raised from, each once: chains can be circular."""
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
 
 
 def _prepare() -> None:
