@@ -422,13 +422,25 @@ class AnnData(Reader):
                     root.create_dataset(name, data=values, **more)
                 _describe(root, how, X.shape)
             return path
+        import numcodecs
         import zarr
 
-        path = folder / "a.zarr"
-        root = zarr.open_group(path, mode="w", zarr_format=rng.choice([2, 3]))
+        path, version = folder / "a.zarr", rng.choice([2, 3])
+        packed: Any = {"auto": "auto", "none": None, "blosc": numcodecs.Blosc()}
+        if version == 3:
+            packed["blosc"] = zarr.codecs.BloscCodec()
+        options = {"compressors": packed[rng.choice(list(packed))]}
+        whole = version == 3 and rng.random() < 0.3
+        root = zarr.open_group(path, mode="w", zarr_format=version)
         for name, values in arrays.items():
             array = np.asarray(values)
-            root.create_array(name, data=array, chunks=tuple(max(1, n // 2) for n in array.shape))
+            chunks = tuple(max(1, n // 2) for n in array.shape)
+            shards = {
+                "shards": tuple(-(-n // c) * c for n, c in zip(array.shape, chunks, strict=True))
+            }
+            root.create_array(
+                name, data=array, chunks=chunks, **options, **(shards if whole else {})
+            )
         _describe(root, how, X.shape)
         return path
 

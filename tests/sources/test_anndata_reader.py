@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import warnings
 from pathlib import Path
@@ -249,3 +250,89 @@ def test_a_file_that_hangs_the_library_is_refused(tmp_path, monkeypatch):
     path.write_bytes(whole[: heap + 48] + bytes(1000) + whole[heap + 1048 :])
     with pytest.raises(SourceError, match=r"a\.h5ad is damaged: the HDF5 library does not end"):
         open_source(path)
+
+
+# --- damaged chunks of a Zarr folder -------------------------------------------------------------
+
+
+def zarr_cells(folder, version, **options):
+    """A .zarr folder with one matrix; return its values and the files that hold them."""
+    zarr = pytest.importorskip("zarr")
+    X = np.arange(120.0).reshape(12, 10) % 7
+    root = zarr.open_group(folder, mode="w", zarr_format=version)
+    root.create_array("X", data=X, chunks=(6, 5), **options)
+    for name, n in zip(("obs", "var"), X.shape, strict=True):
+        root.create_array(f"{name}/_index", data=np.arange(n))
+        root[name].attrs["_index"] = "_index"
+    files = [path for path in (folder / "X").rglob("*") if path.is_file()]
+    return X, sorted(path for path in files if path.name[0] != "." and path.suffix != ".json")
+
+
+def blosc(version):
+    zarr, numcodecs = pytest.importorskip("zarr"), pytest.importorskip("numcodecs")
+    return {"compressors": numcodecs.Blosc() if version == 2 else zarr.codecs.BloscCodec()}
+
+
+BLOSC = {"2": (2, {}), "3": (3, {}), "shards": (3, {"shards": (12, 10)})}
+
+
+@pytest.mark.parametrize("case", BLOSC)
+def test_a_blosc_chunk_with_deleted_or_added_bytes_is_refused(tmp_path, case):
+    # Blosc would read the memory behind the chunk: other values each time, or a crash.
+    version, options = BLOSC[case]
+    folder = tmp_path / "a.zarr"
+    X, chunks = zarr_cells(folder, version, **blosc(version), **options)
+    assert len(chunks) == (1 if case == "shards" else 4)
+    assert np.array_equal(open_source(folder).load()[0], X)
+    whole = chunks[-1].read_bytes()
+    for part in (whole[:-1], whole[:20] + whole[60:], whole[:9], b"", whole + b"x"):
+        chunks[-1].write_bytes(part)
+        with pytest.raises(SourceError, match=r"; fetch it or write it again$"):
+            open_source(folder).load()
+    chunks[-1].write_bytes(whole)
+    assert np.array_equal(open_source(folder).load()[0], X)
+
+
+def test_a_shard_whose_index_points_outside_it_is_refused(tmp_path):
+    folder = tmp_path / "a.zarr"
+    _, (shard,) = zarr_cells(folder, 3, **blosc(3), shards=(12, 10))
+    whole = bytearray(shard.read_bytes())
+    at = len(whole) - 4 - 16 * 4
+    for offset, size in ((2**40, 16), (0, 2**40), (2**63, 1)):
+        whole[at : at + 16] = offset.to_bytes(8, "little") + size.to_bytes(8, "little")
+        shard.write_bytes(whole)
+        with pytest.raises(SourceError, match=r"fetch it or write it again$"):
+            open_source(folder)
+
+
+def test_chunks_that_hold_only_zeros_are_not_stored_and_not_missed(tmp_path):
+    folder = tmp_path / "a.zarr"
+    zarr = pytest.importorskip("zarr")
+    zarr_cells(folder, 3, **blosc(3), shards=(12, 10))
+    zarr.open_group(folder)["X"][:6, :5] = 0
+    assert np.count_nonzero(open_source(folder).load()[0][:6, :5]) == 0
+
+
+def test_codecs_that_run_code_or_do_not_check_their_input_are_refused(tmp_path):
+    folder = tmp_path / "a.zarr"
+    zarr_cells(folder, 2)
+    record = json.loads((folder / "X" / ".zarray").read_text())
+    codecs = {"pickle": {"id": "pickle", "protocol": 5}, "blosc": {"id": "blosc"}}
+    for name, codec in codecs.items():
+        changed = record | {"filters": [codec]}  # packed again by another codec
+        (folder / "X" / ".zarray").write_text(json.dumps(changed))
+        with pytest.raises(SourceError, match=f"{name}"):
+            open_source(folder)
+
+
+def test_targets_and_names_in_damaged_chunks_are_refused(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    folder = tmp_path / "a.zarr"
+    zarr_cells(folder, 2)
+    root = zarr.open_group(folder)
+    root.create_array("obs/type", data=np.arange(12) % 2, **blosc(2))
+    assert open_anndata(folder, target="type").target().tolist() == [0, 1] * 6
+    chunk = folder / "obs" / "type" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:-3])
+    with pytest.raises(SourceError, match="another length"):
+        open_anndata(folder, target="type")

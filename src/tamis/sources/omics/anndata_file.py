@@ -20,6 +20,7 @@ from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.sources.addresses import AddressedFile
 from tamis.sources.omics.hdf5_probe import refuse_endless
+from tamis.sources.omics.zarr_probe import refuse_unsafe
 
 #: Bytes fetched at a time from an address: HDF5 makes many small reads.
 _METADATA = 1 << 16
@@ -61,6 +62,8 @@ class Matrix:
                 "write it as an array, CSR or CSC"
             )
         values = node if is_array(node) else node["data"]
+        for array in [node] if is_array(node) else [node[k] for k in ("data", "indices", "indptr")]:
+            refuse_unsafe(array)
         shape = attributes.get("shape", attributes.get("h5sparse_shape", values.shape))
         self.stored = None if is_array(node) else int(values.shape[0])
         if len(shape) != 2:
@@ -120,7 +123,7 @@ def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:
     elif "codes" in node:
         values, missing = _decoded(_values(node["codes"]), _values(node["categories"]))
     else:
-        values, missing = _values(node["values"]), np.asarray(node["mask"][...], dtype=bool)
+        values, missing = _values(node["values"]), _values(node["mask"]).astype(bool)
     if values.dtype.kind == "f":
         missing = np.isnan(values) if missing is None else missing | np.isnan(values)
     if missing is not None and missing.any():
@@ -161,6 +164,7 @@ def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any]
 
 def _values(node: Any) -> npt.NDArray[Any]:
     """Return a whole one-dimensional array; text as str."""
+    refuse_unsafe(node)
     values = np.asarray(node[...])
     if values.dtype.kind not in "OST":
         return values
