@@ -18,6 +18,7 @@ import click
 import tamis
 from tamis import _registry as registry
 from tamis.cli.main import COMMANDS, LazyGroup
+from tamis.cli.options import in_sections
 from tamis.engine.common_parameters import CommonParameters
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -157,9 +158,12 @@ def commands_page() -> str:
         usage = " ".join(command.collect_usage_pieces(context))
         lines.append(f"\n## tamis {name}\n\n```text\ntamis {name} {usage}\n```\n")
         lines += command_help(command)
-        records = (p.get_help_record(context) for p in command.params)
-        lines += [f"- `{option}`: {text}" for option, text in filter(None, records)]
-    return "\n".join(lines) + "\n"
+        for title, options in in_sections(command.params).items():
+            lines.append(f"**{title}**\n")
+            records = (option.get_help_record(context) for option in options)
+            lines += [f"- `{option}`: {text}" for option, text in filter(None, records)]
+            lines.append("")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

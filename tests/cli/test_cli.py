@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -18,7 +19,8 @@ import pytest
 import scipy.sparse as sp
 
 import tamis as library
-from tamis.cli.main import COMMANDS
+from tamis.cli.main import COMMANDS, LazyGroup
+from tamis.cli.options import SECTIONS, in_sections
 
 
 def kept(folder):
@@ -231,6 +233,23 @@ def test_the_help_of_every_command_shows_examples(tamis, command):
     assert heading.startswith(f"Usage: tamis {command}")
     assert examples.partition("\n")[2].startswith(f"    tamis {command}")
     assert "\\b" not in done.out
+
+
+def test_help_shows_every_option_once_in_sections(tamis):
+    titles, named = set(), {name for names in SECTIONS.values() for name in names.split()}
+    group = LazyGroup()
+    for name in COMMANDS:
+        params = group.get_command(click.Context(group), name).params
+        options = [param for param in params if isinstance(param, click.Option)]
+        sections = in_sections(params)
+        inside = [option for found in sections.values() for option in found]
+        assert sorted(map(id, options)) == sorted(map(id, inside))
+        shown = tamis(name, "--help").out
+        assert all(f"\n{title}:\n" in shown for title in sections)
+        titles |= set(sections)
+        named -= {option.name for option in options}
+    assert titles == set(SECTIONS)
+    assert not named, "no command has such an option"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

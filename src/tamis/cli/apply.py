@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import json_option, quiet_option, source_options
+from tamis.cli.options import Command, json_option, quiet_option, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.engine.runs import open_run
 
 
-@click.command("apply")
+@click.command("apply", cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="File or store to write.")

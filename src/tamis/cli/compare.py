@@ -12,6 +12,7 @@ import click
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.options import (
     Choice,
+    Command,
     json_option,
     live_option,
     quiet_option,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tamis.evaluate.result_tables import Line
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("more_data", nargs=-1, metavar="[DATA]...")
 @click.option(
     "--data", multiple=True, metavar="DATA...",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import json_option, quiet_option, size, source_options
+from tamis.cli.options import Command, json_option, quiet_option, size, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.sentences import counted
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tamis.sources.base import Source
 
 
-@click.command("convert")
+@click.command("convert", cls=Command)
 @click.argument("data", type=click.Path())
 @click.argument("store", type=click.Path())
 @source_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import json_option
+from tamis.cli.options import Command, json_option
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.files import make_folder
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tamis.engine.runs import Run
 
 
-@click.command("demo")
+@click.command("demo", cls=Command)
 @click.option(
     "--out", default="demo", show_default=True, type=click.Path(), help="Folder to write."
 )

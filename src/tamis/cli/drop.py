@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import json_option, own_class_option, wait_option
+from tamis.cli.options import Command, json_option, own_class_option, wait_option
 from tamis.cli.output import echo, echo_json
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
@@ -17,7 +17,7 @@ from tamis.engine.persistent.saved_selection import read_saved
 LISTED = 10
 
 
-@click.command("drop")
+@click.command("drop", cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 @own_class_option

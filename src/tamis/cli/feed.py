@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import (
+    Command,
     execution_options,
     feeding_options,
     groups_option,
@@ -24,7 +25,7 @@ from tamis.cli.output import echo, echo_json, followed, messages, progress
 from tamis.core.sentences import counted
 
 
-@click.command("feed")
+@click.command("feed", cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @feeding_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import json_option, source_options
+from tamis.cli.options import Command, json_option, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import TamisError
 from tamis.core.files import kind_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tamis.sources.base import Progress
 
 
-@click.command("info")
+@click.command("info", cls=Command)
 @click.argument("data", type=click.Path())
 @source_options
 @click.option("--verify", is_flag=True,

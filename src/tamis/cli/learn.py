@@ -13,6 +13,7 @@ import click
 from tamis._registry import LEARNERS
 from tamis.cli.options import (
     Choice,
+    Command,
     json_option,
     live_option,
     quiet_option,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tamis.engine.learning.training import Training
 
 
-@click.command("learn")
+@click.command("learn", cls=Command)
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
     "--method", default="row-sieve", show_default=True, type=Choice(LEARNERS),
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), help="Folder for the model; must not exist.")
 @click.option(
     "--checkpoint", is_flag=False, flag_value=60.0, type=float, metavar="[SECONDS]",
-    help="Save the state next to --out every so many seconds (60); after a kill or Ctrl-C the same "
+    help="Save the state next to --out every SECONDS (60); after a kill or Ctrl-C the same "
     "command resumes from there and gives the same model.",
 )  # fmt: skip
 @click.option(

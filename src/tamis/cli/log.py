@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from tamis.cli.options import json_option
+from tamis.cli.options import Command, json_option
 from tamis.cli.output import echo, echo_json
 from tamis.engine.persistent.saved_selection import read_saved
 
 
-@click.command("log")
+@click.command("log", cls=Command)
 @click.argument("run", type=click.Path())
 @click.option(
     "--since", metavar="WHEN",

@@ -38,6 +38,47 @@ def _as_one(argument: str, *options: click.Option) -> Callable[[F], F]:
     return decorate
 
 
+#: The sections of `--help`, with the names of their options; the first has all others.
+SECTIONS = {
+    "Options": "",
+    "Method": "method measure alpha fdr gate threshold params n_features gamma eta lam n_bits "
+    "stop order costs groups selector",
+    "Training": "passes shuffle tune_rows normalize test",
+    "Target, values and rows": "task classes encode bins missing missing_value keep given weights",
+    "How far to trust it": "shadows row_groups stability judge",
+    "Reading DATA": "format target key ignore categorical na delimiter decimal dates tokens long y "
+    "layer query missing_rows transpose zero_based skip_bad_lines",
+    "Computing": "n_jobs width cluster shards checkpoint memory random_state",
+    "Output": "out force scores as_json quiet live",
+}
+#: A command with fewer options is read at a glance, without sections.
+_AT_A_GLANCE = 12
+
+
+def in_sections(params: list[click.Parameter]) -> dict[str, list[click.Parameter]]:
+    """Return the options of a command by the section of its help."""
+    options = [param for param in params if isinstance(param, click.Option)]
+    if len(options) < _AT_A_GLANCE:
+        return {"Options": [*options]}
+    home = {name: title for title, names in SECTIONS.items() for name in names.split()}
+    found: dict[str, list[click.Parameter]] = {title: [] for title in SECTIONS}
+    for option in options:
+        last = "--help" in option.opts
+        found["Output" if last else home.get(option.name or "", "Options")].append(option)
+    return {title: inside for title, inside in found.items() if inside}
+
+
+class Command(click.Command):
+    """A command whose help has sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, each in its section."""
+        for title, options in in_sections(self.get_params(ctx)).items():
+            with formatter.section(title):
+                records = (option.get_help_record(ctx) for option in options)
+                formatter.write_dl([record for record in records if record])
+
+
 class Choice(click.Choice[str]):
     """One of a few words; a mistyped one is answered with the one that was probably meant."""
 
@@ -100,7 +141,8 @@ _READING = {
     "decimal": ("CHARACTER", "The decimal mark of a CSV file: . or , (found in its first lines)."),
     "dates": (
         "ignore|number",
-        "Leave columns of dates out, or take them as days since 1970. Default: ignore, and say so.",
+        "Leave columns of dates out, or take them as days since 1970. Default: ignore, with a "
+        "warning.",
     ),
     "tokens": ("COLUMN", "A column with a list of tokens per row; every token is a feature."),
     "long": (

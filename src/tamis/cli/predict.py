@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from tamis.cli.learn import tested
-from tamis.cli.options import json_option, quiet_option, source_options
+from tamis.cli.options import Command, json_option, quiet_option, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
 
 
-@click.command("predict")
+@click.command("predict", cls=Command)
 @click.argument("model", type=click.Path())
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--out", type=click.Path(), help="CSV file for the predictions; - prints them.")

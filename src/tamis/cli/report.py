@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from tamis.cli.options import Choice, json_option
+from tamis.cli.options import Choice, Command, json_option
 from tamis.cli.output import echo, echo_json
 from tamis.report.folder_page import FORMS, page_of_folder, write_page
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument("folder", type=click.Path())
 @click.option("--format", "form", default="html", type=Choice(list(FORMS)), show_default=True,
               help="HTML, Markdown, or JSON for programs.")  # fmt: skip

@@ -8,6 +8,7 @@ import click
 
 from tamis.cli.options import (
     COMMIT_EVERY,
+    Command,
     execution_options,
     json_option,
     own_class_option,
@@ -17,7 +18,7 @@ from tamis.cli.output import echo, echo_json, messages, progress, resumable
 from tamis.cli.select import run_facts, summary
 
 
-@click.command("resume")
+@click.command("resume", cls=Command)
 @click.argument("run", type=click.Path())
 @click.option(
     "--data", type=click.Path(),
@@ -27,7 +28,7 @@ from tamis.cli.select import run_facts, summary
 @execution_options("n_jobs", "width", "cluster")
 @click.option(
     "--checkpoint", "every", default=COMMIT_EVERY, show_default=True, metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True), help="Save the decisions every so many seconds.",
+    type=click.FloatRange(min=0, min_open=True), help="Save the decisions every SECONDS.",
 )  # fmt: skip
 @own_class_option
 @json_option

@@ -17,6 +17,7 @@ from tamis._registry import ENCODERS, MEASURES, METHODS, load
 from tamis.cli.options import (
     COMMIT_EVERY,
     Choice,
+    Command,
     execution_options,
     groups_option,
     json_option,
@@ -57,7 +58,7 @@ def _measure_name(value: str) -> str:
     return value
 
 
-@click.command("select")
+@click.command("select", cls=Command)
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
 @click.option(
@@ -75,14 +76,14 @@ def _measure_name(value: str) -> str:
 @click.option("--alpha", type=float, help="Significance level of the measure's test.")
 @click.option(
     "--fdr", type=float, metavar="RATE",
-    help="Instead of --alpha: the expected share of false ones among the columns that pass is at "
-    "most this, e.g. 0.1.",
+    help="Instead of --alpha, a false discovery rate, e.g. 0.1: of the columns that pass the test, "
+    "at most this share is expected to be false.",
 )  # fmt: skip
 @click.option(
     "--gate", metavar="NAME",
-    help="How --fdr is kept: lord++ (default for methods that decide as columns arrive), lond, "
-    "lond-any, spending, batch-bh, bh (default for the others) or by. lond-any and by hold "
-    "whatever the dependence between columns.",
+    help="The procedure that keeps --fdr: lord++ (the default for methods that decide as columns "
+    "arrive), lond, lond-any, spending, batch-bh, bh (the default for the others) or by. lond-any "
+    "and by hold for any dependence between columns.",
 )  # fmt: skip
 @click.option(
     "--threshold", type=float,
@@ -90,18 +91,18 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--order", type=Choice(["arrival", "free"]),
-    help="For saola: decide in the order of the columns (the default), or in one that belongs to "
-    "the features, so that the order of the columns does not matter.",
+    help="For saola: decide in the order of the columns (arrival, the default), or keep the same "
+    "features whatever the order of the columns (free).",
 )  # fmt: skip
 @click.option(
     "--stability", is_flag=False, flag_value=25, type=click.IntRange(min=1), metavar="[PAIRS]",
-    help="Repeat the selection on so many pairs of halves of the rows (25), and report how far "
-    "they agree.",
+    help="Repeat the selection on PAIRS (25) pairs of halves of the rows, and report how far they "
+    "agree.",
 )  # fmt: skip
 @click.option(
     "--shadows", type=int, metavar="WORLDS",
-    help="Estimate how many of the kept features are luck, from so many shadow worlds; 3 is the "
-    "usual number. It does not change what is kept.",
+    help="Estimate how many of the kept features are luck: the selection is repeated in WORLDS "
+    "(usually 3) with decoys added. What is kept does not change.",
 )  # fmt: skip
 @click.option(
     "--costs", metavar="FILE",
@@ -130,9 +131,9 @@ def _measure_name(value: str) -> str:
 @click.option(
     "--missing", default="auto", show_default=True,
     type=Choice(["auto", "error", "category", "delete"]),
-    help="Missing values: make them a category, leave them out of each comparison (pairwise "
-    "deletion), or raise an error. auto: any_shape, the measure of sieve, gives them a bin of "
-    "their own; other measures raise an error.",
+    help="Missing values: raise an error, make them a category, or leave them out of each "
+    "comparison (delete, pairwise deletion). auto: any_shape, the measure of sieve, gives them a "
+    "bin of their own; other measures raise an error.",
 )  # fmt: skip
 @click.option(
     "--missing-value", type=float, metavar="NUMBER",
@@ -140,21 +141,21 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--stop", multiple=True, metavar="NAME=VALUE",
-    help="End the selection before the last column: features=20 (so many are kept), idle=10000 "
-    "(none of the last so many was kept) or accuracy=0.95 (a decision tree predicts the class so "
-    "well from the kept ones, in five folds). The other columns are not examined. "
-    "May be repeated: the first that holds.",
+    help="End the selection before the last column: features=20 (when 20 are kept), idle=10000 "
+    "(when none of the last 10,000 was kept) or accuracy=0.95 (when a decision tree predicts the "
+    "class with this accuracy from the kept ones, in five folds). The other columns are not "
+    "examined. May be repeated; the first rule that holds ends it.",
 )  # fmt: skip
 @click.option(
     "--keep", multiple=True, metavar="COLUMN",
-    help="A feature that must stay; the others are judged beside it. May be repeated.",
+    help="A feature that must stay; the others are compared with it. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="COLUMN", help="The column that holds the weight of each row."
 )  # fmt: skip
 @click.option(
     "--given", multiple=True, metavar="COLUMN",
-    help="A covariate to adjust for, such as age. May be repeated. It is not a candidate.",
+    help="A covariate to adjust for, such as age; it is not selected. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--row-groups", metavar="COLUMN",
@@ -170,8 +171,8 @@ def _measure_name(value: str) -> str:
 @click.option(
     "--checkpoint", is_flag=False, flag_value=COMMIT_EVERY, metavar="[SECONDS]",
     type=click.FloatRange(min=0, min_open=True),
-    help="Save the decisions every so many seconds (2), so that tamis resume can continue after a "
-    "kill. With --cluster that is the default, if the method decides as columns arrive.",
+    help="Save the decisions every SECONDS (2), so that tamis resume can continue after a kill. "
+    "With --cluster this is the default, if the method decides as columns arrive.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
 @json_option

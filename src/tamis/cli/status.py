@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import json_option
+from tamis.cli.options import Command, json_option
 from tamis.cli.output import echo, echo_json
 from tamis.core.certificate import Certificate
 from tamis.engine.persistent.saved_selection import is_persistent, read_saved
@@ -16,7 +16,7 @@ from tamis.engine.persistent.saved_selection import is_persistent, read_saved
 SHOWN = 20
 
 
-@click.command("status")
+@click.command("status", cls=Command)
 @click.argument("run", type=click.Path())
 @click.option(
     "--certify", type=float, metavar="RATE",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import (
+    Command,
     feeding_options,
     json_option,
     own_class_option,
@@ -18,7 +19,7 @@ from tamis.cli.output import echo, echo_json
 from tamis.core.errors import ParameterError
 
 
-@click.command("watch")
+@click.command("watch", cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("incoming", type=click.Path())
 @click.option("--once", is_flag=True, help="Feed the files that exist and stop, for cron.")

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import json_option
+from tamis.cli.options import Command, json_option
 from tamis.cli.output import echo, echo_json
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.engine.runs import Run, open_run
 
 
-@click.command("why")
+@click.command("why", cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 @click.option(
