@@ -73,7 +73,7 @@ def test_all_public_names_exist():
     assert tamis.__all__ == ["__version__", *sorted(PUBLIC)]
     for name in tamis.__all__:
         assert getattr(tamis, name) is not None
-    assert {*tamis.__all__, *PACKAGES} <= set(dir(tamis))
+    assert set(dir(tamis)) == {*tamis.__all__, *PACKAGES}
     with pytest.raises(AttributeError, match="has no attribute 'SAOLLA'"):
         _ = tamis.SAOLLA
 

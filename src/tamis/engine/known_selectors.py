@@ -32,9 +32,14 @@ def as_selector(method: Any) -> ColumnSelector:
     if hasattr(method, "_to_selector") and not isinstance(method, type):
         selector: ColumnSelector = method._to_selector()  # of an estimator
         return selector
+    if isinstance(method, type) and issubclass(rule_of(method), Rule):
+        raise ParameterError(f"{method.__name__} is a class; give an object: {method.__name__}()")
+    is_data = hasattr(method, "shape") or isinstance(method, list | tuple | dict)
+    what = f"a {type(method).__name__}" if is_data else repr(method)
+    target = ", and the target as y=" if is_data else ""
     raise ParameterError(
-        f"{method!r} is not a method; give its name, such as 'saola', or an object such as "
-        "tamis.SAOLA()"
+        f"{what} is not a method; give its name, such as 'saola', or an object such as "
+        f"tamis.SAOLA(){target}"
     )
 
 
