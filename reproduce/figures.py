@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tamis
-from reproduce.claims import Ours, gamma_tests
+from reproduce.claims import COST, Ours, gamma_tests
 from reproduce.plans import LARGE, OSFS, SAOLA
 from reproduce.studies import NIPS, SHARED, ofs_place
 from tamis import _registry as registry
@@ -69,8 +69,8 @@ def ofs_rows(saola: Results | None, large: Results | None) -> dict[str, dict[str
                 of_sizes = done.grid("accuracy", classifier)[0]
                 row[f"{judge} OFS1"] = of_sizes[0]
                 row[f"{judge} OFS2"] = float(np.nanmax(of_sizes[1:]))
-            row["seconds SAOLA"] = results.grid("seconds")[i, column]
-            row["seconds OFS1"] = done.grid("seconds")[0, 0]
+            row["seconds SAOLA"] = results.grid(COST["seconds"])[i, column]
+            row["seconds OFS1"] = done.grid(COST["seconds"])[0, 0]
             if not any(math.isnan(v) for v in row.values()):
                 found[name] = row
     return found
@@ -207,7 +207,7 @@ def tests(results: Results, stricter: Results | None, known: Any) -> list[str]:
     ]
     if stricter is not None:
         table, lines = known["osfs", "3"].rows, []
-        seconds = stricter.grid("seconds")
+        seconds = stricter.grid(COST["seconds"])
         for i, name in enumerate(stricter.data):
             lines.append([name, *(f"{table.get(name, {}).get(m, '-')} / {seconds[i, k]:.3g}"
                                   for k, m in enumerate(stricter.methods))])  # fmt: skip
@@ -244,7 +244,7 @@ def gamma(found: Results | None) -> list[str]:
         return []
     lines = []
     table = {"KNN": found.grid("accuracy", "knn"), "SVM": found.grid("accuracy", "svm"),
-             "seconds": found.grid("seconds"), "features": found.grid("kept")}  # fmt: skip
+             "seconds": found.grid(COST["seconds"]), "features": found.grid("kept")}  # fmt: skip
     for form in ("paper", "program"):
         p = gamma_tests(found, form)
         for metric, values in table.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import figures, printed, row_claims, rows
-from reproduce.claims import CLAIMS, FAILS, HOLDS, UNKNOWN, Ours, Verdict, power
+from reproduce.claims import CLAIMS, FAILS, HOLDS, SUBJECTS, UNKNOWN, Ours, Verdict, power
 from reproduce.plans import LARGE, PLANS, SAOLA, Plan
 from reproduce.studies import OUT, SHARED
 from tamis.core.errors import TamisError
@@ -49,8 +49,9 @@ folds, with selection inside each training fold. Nothing was tuned, except where
 Nearest neighbours have exact distances and take the first of equally near rows, so another machine
 finds the same.
 
-**Seconds.** Compare our times only with each other; other work ran on the machine, and where a set
-takes milliseconds one slow fold decides the mean.
+**Seconds.** Ours are CPU seconds of the selection, without compiling, because other work ran on the
+machine; compare them only with each other. Where a set takes milliseconds one slow fold decides the
+mean.
 
 **Verdicts** follow the rules in `reproduce/claims.py`. These were changed after the first run:
 
@@ -126,7 +127,22 @@ def _stored(name: str) -> Results | None:
 
 
 def _summary(judged: dict[str, list[Verdict]]) -> list[str]:
-    """Return which claims of each paper hold, in a few words each."""
+    """Return how many claims hold, by what they are about; then which of each paper."""
+    every = [v for verdicts in judged.values() for v in verdicts]
+    tested = [v for v in every if v.verdict != UNKNOWN]
+    good = sum(v.verdict == HOLDS for v in tested)
+    lines = [
+        f"**{good} of the {len(tested)} claims that we could test hold here.** By what they are "
+        "about:\n",
+        "| about | hold | of |", "|---|---:|---:|",
+    ]  # fmt: skip
+    for subject in SUBJECTS:
+        verdicts = [v.verdict for v in tested if v.about == subject]
+        lines.append(f"| {subject} | {verdicts.count(HOLDS)} | {len(verdicts)} |")
+    return [*lines, "", *_of_papers(judged)]
+
+
+def _of_papers(judged: dict[str, list[Verdict]]) -> list[str]:
     lines = ["| paper | holds here | does not hold here | cannot be tested |", "|---|---|---|---|"]
     for title, verdicts in judged.items():
         cells = []

@@ -55,7 +55,7 @@ class Plan:
     extra: tuple[str, ...] = ()
     stand_ins: dict[str, str] = field(default_factory=dict)
     more: tuple[str, ...] = ()
-    cell_seconds: float = 1800.0
+    cell_seconds: float = 100.0
 
     @property
     def sets(self) -> dict[str, str]:
@@ -147,7 +147,7 @@ OSFS = Plan(
     },
     stand_ins={"ohsumed": "ohsumed_23", "breast-cancer": "breast_west", "sido0": "reged1",
                "lymphoma": "lymphoma"},
-    more=("dlbcl", "cns", "glioma", "basehock", "marti1", "spambase"),
+    more=("dlbcl", "cns", "glioma", "marti1", "spambase"),
     methods={
         "OSFS": "osfs:paper", "Fast-OSFS": "fast-osfs:paper",
         "Alpha-investing": "alpha-investing:paper", "Grafting": "grafting:paper",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reproduce.claims import Verdict, judged, untestable
-from reproduce.rows import GENERATED, MEDIUM, RHO, SIZES
+from reproduce.claims import ACCURACY, TIME, Verdict, judged, untestable
+from reproduce.rows import BATCH_ROWS, GENERATED, MEDIUM, RHO, SIZES
 
 TITLE = "SOFS (Wu, Hoi, Mei, Yu, TKDD 2017)"
 
@@ -22,8 +22,10 @@ def verdicts(found: dict[str, Any]) -> list[Verdict]:
             "X3: 500 of a billion features in 2 to 3 minutes, 99.56%",
             got["accuracy"] >= 99.06 and got["seconds"] <= 180,
             f"{got['accuracy']:.2f}% in {got['seconds']:.0f} s; "
-            f"{got['informative']} of the 500 kept are informative", "a billion features",
+            f"{got['informative']} of the 500 kept are informative", "a billion features", TIME,
         ))  # fmt: skip
+    if "x2-batch" in found:
+        done.append(_batch(found["x2-batch"]))
     for printed, name in LARGE.items():
         if name in found:
             done += _shares(printed, name, found[name])
@@ -45,10 +47,22 @@ def _generated(name: str, got: dict[str, Any]) -> list[Verdict]:
     return [
         judged(f"{label}: with 1% of the features SOFS is the most accurate ({printed})",
                best["SOFS"] >= max(best.values()), f"all tuned: {parts}",
-               f"{label}: most accurate"),
+               f"{label}: most accurate", ACCURACY),
         judged(f"{label}: SOFS takes no longer than OGD", slow <= 1.1,
-               f"{slow:.2f} times as long here", f"{label}: no slower than OGD"),
+               f"{slow:.2f} times as long here", f"{label}: no slower than OGD", TIME),
     ]  # fmt: skip
+
+
+def _batch(got: dict[str, Any]) -> Verdict:
+    """Judge the times of the batch methods on X2; the rule asks for half of what is printed."""
+    least = {"L1-SVM": 5.0, "FGM": 50.0, "mRMR": 50.0}
+    ratio = {name: got[name]["seconds"] / max(got["SOFS"]["seconds"], 1e-9) for name in least}
+    parts = ", ".join(f"{name} {r:.3g} times as long" for name, r in ratio.items())
+    return judged(
+        "X2: LIBLINEAR takes about 10 times as long as SOFS, FGM and mRMR 100 times",
+        all(ratio[name] >= times for name, times in least.items()),
+        f"{parts}, on {BATCH_ROWS:,} rows", "X2: batch methods 10 and 100 times slower", TIME,
+    )  # fmt: skip
 
 
 def _shares(printed: str, name: str, got: dict[str, Any]) -> list[Verdict]:
@@ -59,10 +73,10 @@ def _shares(printed: str, name: str, got: dict[str, Any]) -> list[Verdict]:
     return [
         judged(f"{label}: SOFS is more accurate than PET at every size",
                len(better) == len(at), f"at {len(better)} of {len(at)} sizes, both tuned",
-               f"{name}: more accurate than PET"),
+               f"{name}: more accurate than PET", ACCURACY),
         judged(f"{label}: SOFS is faster than PET at every size", len(faster) == len(at),
                f"at {len(faster)} of {len(at)} sizes; our PET updates a heap, the paper's scans "
-               "all weights", f"{name}: faster than PET"),
+               "all weights", f"{name}: faster than PET", TIME),
     ]  # fmt: skip
 
 
@@ -70,22 +84,29 @@ def _medium(got: dict[str, Any]) -> list[Verdict]:
     """Judge Figure 4: SOFS is faster by an order than the batch methods, and as accurate."""
     ahead = total = 0
     slower: dict[str, list[float]] = {}
+    first_order = 0.0
     for name in MEDIUM:
         for size in SIZES:
             sofs = got[f"{name} SOFS {size}"]
             for rival in ("PET", "FOFS"):
                 total += 1
-                ahead += sofs["accuracy"] >= got[f"{name} {rival} {size}"]["accuracy"]
+                other = got[f"{name} {rival} {size}"]
+                ahead += sofs["accuracy"] >= other["accuracy"]
+                first_order = max(first_order, other["seconds"] / max(sofs["seconds"], 1e-9))
             for rival in ("L1-SVM", "FGM", "mRMR"):
                 ratio = got[f"{name} {rival} {size}"]["seconds"] / max(sofs["seconds"], 1e-9)
                 slower.setdefault(rival, []).append(ratio)
     parts = ", ".join(f"{m} {min(r):.3g} to {max(r):.3g}" for m, r in slower.items())
     return [
         judged("medium sets: SOFS is more accurate than PET and FOFS at every size (Figure 4)",
-               ahead == total, f"in {ahead} of {total} comparisons", "medium sets: most accurate"),
+               ahead == total, f"in {ahead} of {total} comparisons", "medium sets: most accurate",
+               ACCURACY),
+        judged("medium sets: SOFS is up to 10 times as fast as PET and FOFS", first_order >= 5,
+               f"up to {first_order:.2f} times as fast, where 5 would do; our PET and FOFS touch "
+               "only the nonzeros of a row", "medium sets: 10 times as fast as PET and FOFS", TIME),
         judged("medium sets: SOFS is at least 10 times as fast as the batch methods",
                min(min(r) for r in slower.values()) >= 10, f"times as long as SOFS: {parts}",
-               "10 times as fast as batch methods"),
+               "10 times as fast as batch methods", TIME),
     ]  # fmt: skip
 
 
@@ -116,6 +137,13 @@ def tables(known: Any, found: dict[str, Any]) -> list[str]:
     for name, run in LARGE.items():
         if run in found:
             parts += _table_5(known["sofs", "V"].rows[name], name, run, found[run])
+    if "x2-batch" in found:
+        parts += [
+            f"| {BATCH_ROWS:,} rows of X2, 200 features | accuracy % | seconds |",
+            "|---|---:|---:|",
+            *(f"| {label} | {got['accuracy']:.2f} | {got['seconds']:.3g} |"
+              for label, got in found["x2-batch"].items()), "",
+        ]  # fmt: skip
     if "figure-4" in found:
         parts += _figure_4(found["figure-4"])
     return parts

@@ -35,6 +35,9 @@ MEDIUM = {"relathe": ("relathe", 1000), "basehock": ("basehock", 1500),
           "pcmac": ("pcmac_asu", 1000)}  # fmt: skip
 ORDERS = 2
 
+#: Rows of X2 on which the batch methods are run.
+BATCH_ROWS = 10_000
+
 #: What is tried for each learner; the last fifth of the training rows decides.
 TRIED: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "OGD": ("eta", (0.0001, 0.001, 0.01, 0.1, 1.0)),
@@ -68,6 +71,7 @@ def jobs(data: Path) -> dict[str, Callable[[], Any]]:
         "x1": lambda: _table_2("x1"),
         "x2": lambda: _table_2("x2"),
         "figure-1": _figure_1,
+        "x2-batch": _batch,
         "news20": lambda: _table_5(data / "news20_rebuilt", unit=True),
         "phish_url": lambda: _table_5(data / "phish_url", unit=True),
         "rcv1_vw_sample": lambda: _table_5(data / "rcv1_vw_sample"),
@@ -190,15 +194,17 @@ def _figure_1() -> dict[str, Any]:
             size = int(share * informative)
             params = tuned(learner, size, *few)
             found[f"{learner} {size}"] = timed(make(learner, size, **params), parts) | params
-    # A batch method for the time; a tenth of the rows.
-    X, y = parts[0][:10_000].tocsc(), parts[1][:10_000]
-    begun = time.process_time()
-    svm = tamis.L1SVM(n_features=informative).fit(X, y)
-    seconds = time.process_time() - begun
-    kept = svm.kept_
-    model = LinearSVC().fit(X[:, kept], y)
-    score = 100 * float(model.score(parts[2][:, kept], parts[3]))
-    found["L1-SVM, 10,000 rows"] = {"accuracy": score, "seconds": seconds}
+    return found
+
+
+def _batch() -> dict[str, Any]:
+    """Return SOFS beside the batch methods on a tenth of the rows of X2."""
+    parts, size = _split("x2"), GENERATED["x2"]["informative"]
+    X, y, test, truth = parts[0][:BATCH_ROWS], parts[1][:BATCH_ROWS], *parts[2:]
+    found: dict[str, Any] = {"SOFS": timed(make("SOFS", size), (X, y, test, truth))}
+    columns = X.tocsc()
+    for label, selector in batch_methods(size).items():
+        found[label] = _judged(label, selector, (columns, y, test, truth))
     return found
 
 
@@ -262,16 +268,27 @@ def _curve(parts: Parts) -> Iterator[tuple[str, dict[str, float]]]:
         for learner in ("SOFS", "PET", "FOFS"):
             params = tuned(learner, size, X, y)
             yield f"{learner} {size}", timed(make(learner, size, **params), parts)
-        batch = {
-            "L1-SVM": tamis.L1SVM(n_features=size), "mRMR": tamis.MRMR(n_features=size),
-            "FGM": tamis.FGM(n_per_cut=max(1, size // 5), max_cuts=5),
-        }  # fmt: skip
-        for label, selector in batch.items():
-            begun = time.process_time()
-            kept = selector.fit(columns, y).kept_
-            seconds = time.process_time() - begun
-            model: Any = LinearSVC()
-            if label == "mRMR":  # as in the paper: online gradient descent after it
-                model = tamis.OGD(**tuned("OGD", size, X[:, kept], y))
-            right = np.mean(model.fit(X[:, kept], y).predict(test[:, kept]) == truth)
-            yield f"{label} {size}", {"accuracy": 100 * float(right), "seconds": seconds}
+        for label, selector in batch_methods(size).items():
+            yield f"{label} {size}", _judged(label, selector, (columns, y, test, truth))
+
+
+def batch_methods(size: int) -> dict[str, Any]:
+    """Return the batch methods of the paper, for a number of features."""
+    return {
+        "L1-SVM": tamis.L1SVM(n_features=size), "mRMR": tamis.MRMR(n_features=size),
+        "FGM": tamis.FGM(n_per_cut=max(1, size // 5), max_cuts=5),
+    }  # fmt: skip
+
+
+def _judged(label: str, selector: Any, parts: Parts) -> dict[str, float]:
+    """Return the accuracy of a classifier after a batch method, and the CPU seconds to select."""
+    columns, y, test, truth = parts
+    begun = time.process_time()
+    kept = selector.fit(columns, y).kept_
+    seconds = time.process_time() - begun
+    X, new = columns[:, kept].tocsr(), test[:, kept]
+    model: Any = LinearSVC()
+    if label == "mRMR":  # as in the paper: online gradient descent after it
+        model = tamis.OGD(**tuned("OGD", len(kept), X, y))
+    right = np.mean(model.fit(X, y).predict(new) == truth)
+    return {"accuracy": 100 * float(right), "seconds": seconds}

@@ -119,7 +119,7 @@ STUDIES = {
         ("knn",),
     ),
     "gamma": Study(
-        "compare", {**SFS_FI.data, **same("madelon", "cns")},
+        "compare", {**SFS_FI.data, **same("madelon")},
         {f"paper {g}": f"sfs-fi:paper:gamma={g}" for g in GAMMAS}
         | {f"program {g}": f"sfs-fi:variant=program:measure=paper:alpha=0.01:gamma={g}"
            for g in GAMMAS},
@@ -144,7 +144,7 @@ def run_study(study: Study, out: Path, **options: Any) -> Found:
     )
     whole: dict[str, Any] = {
         "cv": study.cv, "out": out, "cell_megabytes": 6000.0, "paired": "t",
-        "cell_seconds": 1800.0, **options, **study.options,
+        "cell_seconds": 100.0, **options, **study.options,
     }  # fmt: skip
     if study.kind == "compare":
         return compare(folders, chosen, list(study.classifiers), **whole)

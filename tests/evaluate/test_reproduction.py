@@ -70,7 +70,10 @@ def test_power_is_that_of_the_sign_test():
 def test_the_summary_and_a_table(small):
     good = claims.judged("a long claim", True, "", "short one")
     lines = _summary({"A paper (2020)": [good, claims.untestable("b", "", "two sets")]})
-    assert lines[2] == "| A paper | **1**: short one | **0** | **1**: two sets |"
+    assert lines[0].startswith("**1 of the 1 claims that we could test hold here.**")
+    assert "| other | 1 | 1 |" in lines
+    assert "| accuracy | 0 | 0 |" in lines
+    assert lines[-2] == "| A paper | **1**: short one | **0** | **1**: two sets |"
     known = {("saola", "I"): type("T", (), {"rows": {"first": {"ours": 7}}})}
     plan = Plan("saola", "t", small.plan.data, {"ours": "saola"}, {"KNN": "knn"}, "1x3",
                 more=("third",), tables={"kept": ("I",)})  # fmt: skip
@@ -171,6 +174,7 @@ def invented_rows():
              for m in ("SOFS", "PET", "FOFS", "L1-SVM", "FGM", "mRMR")}  # fmt: skip
     tuned = table | {f"{m}, tuned": one | {"eta": 0.1} for m in table}
     return {"x1": tuned, "x2": tuned, "x3": {"SOFS": one}, "figure-1": {"SOFS 100": one},
+            "x2-batch": dict.fromkeys(("SOFS", "L1-SVM", "mRMR", "FGM"), one),
             "news20": shares, "phish_url": shares, "rcv1_vw_sample": shares,
             "figure-4": curve}  # fmt: skip
 

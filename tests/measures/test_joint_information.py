@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +50,21 @@ def test_three_columns_of_monk_1_tell_the_class_and_none_does_alone() -> None:
     assert tamis.interaction(X[:, [0, 1, 4]], y).joint == pytest.approx(1.0, abs=1e-12)
     assert tamis.interaction(X[:, [0, 1]], y).joint == pytest.approx(0.4591, abs=5e-5)
     assert tamis.interaction(X[:, [0, 4]], y).value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_printed_values_of_monk_1_are_those_of_its_training_rows(shared: Path) -> None:
+    papers = json.loads((shared / "paper_tables.json").read_text())
+    printed = next(
+        figure["value"]
+        for figure in papers["sfs_fi"]["prose_figures"]
+        if figure["text"].startswith("MONK-1: mutual information")
+    )
+    X, y = (np.load(shared / "data" / "monk1" / f"{name}.npy")[:124] for name in ("X", "y"))
+    assert len(printed) == 12
+    for names, value in printed.items():
+        columns = [int(name[1]) - 1 for name in names.split(",")]
+        joint = tamis.interaction(X[:, columns], y).joint
+        assert round(joint, 8 if value < 0.001 else 4) == value, names
 
 
 def test_gains_are_sums_of_pairwise_interactions_and_those_of_sfs_fi() -> None:
