@@ -53,20 +53,14 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one sub-command."""
+        """Import the sub-command that was typed, or raise a sentence that suggests one."""
         if cmd_name not in COMMANDS:
-            return None
+            if cmd_name.startswith("-"):  # click says that there is no such option
+                return None
+            known = suggestion(cmd_name, COMMANDS)
+            raise click.UsageError(f"there is no command {cmd_name!r}; {known}", ctx)
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the sub-command that was typed, or raise a sentence that suggests one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            known = suggestion(args[0], COMMANDS)
-            raise click.UsageError(f"there is no command {args[0]!r}; {known}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the sub-commands without importing them."""

@@ -210,7 +210,8 @@ class DecisionLog:
             settled = decision.feature if at is None else at
             end = len(self._because.view)
             self._events.append((settled, d.feature, code, d.relevance, d.value, d.level, end))
-            self._note_replaced(d.feature)
+            if self._replaced is not None:
+                self._note_replaced(d.feature)
             self._reason.view[d.feature] = code
         return self.reasons[decision.reason].verdict == Verdict.KEPT
 
@@ -237,8 +238,8 @@ class DecisionLog:
 
     def _note_replaced(self, feature: int) -> None:
         """Note the reason that a decision is about to replace, for `roll_back`."""
-        if self._replaced is not None:
-            self._replaced.setdefault(feature, int(self._reason.view[feature]))
+        assert self._replaced is not None
+        self._replaced.setdefault(feature, int(self._reason.view[feature]))
 
     def renumbered(self, positions: npt.NDArray[np.int64]) -> DecisionLog:
         """Return the log with feature j as number positions[j], and its name with it."""

@@ -11,6 +11,9 @@ new content, never a partial file or nothing:
 The hidden names are ``.NAME.partial-MARK`` and ``.NAME.old-MARK``. The mark identifies the
 machine, its boot and the process, and a running writer holds a lock on what it writes. `recover`
 removes or restores what killed writers left behind; every writer calls it first.
+
+Checksums show whether what is read is what was written. They find damage, not forgery: whoever
+changes a file can write another checksum.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import contextlib
 import errno
 import functools
 import hashlib
+import json
 import os
 import platform
 import re
@@ -28,7 +32,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tamis.core.errors import OutputError, TamisError
 
@@ -41,6 +45,9 @@ MARKERS = {
     "column store": "meta.json",
     "row store": "meta.json",
 }
+
+#: The key of a JSON record that holds the checksum of all others.
+CHECKSUM = "checksum"
 
 _LEFT = re.compile(r"\.(.+)\.(partial|old)-([0-9a-f]{6})-([0-9a-f]{6})-(\d+)-[0-9a-f]{8}", re.S)
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)
@@ -369,3 +376,32 @@ def reason(error: BaseException) -> str:
         return f"{error} is missing"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+# --- checksums ------------------------------------------------------------------------------
+
+_digest = functools.partial(hashlib.blake2b, digest_size=16)
+
+
+def with_checksum(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record for JSON with a checksum of its content as the last entry."""
+    plain = json.loads(json.dumps(record))  # tuples are lists, and keys are text, once it is read
+    content = json.dumps(plain, sort_keys=True).encode()
+    return {**record, CHECKSUM: _digest(content).hexdigest()}
+
+
+def check_record(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record from JSON without its checksum; raise ValueError if that does not fit.
+
+    Records of earlier versions have none.
+    """
+    rest = {key: value for key, value in record.items() if key != CHECKSUM}
+    if CHECKSUM in record and record[CHECKSUM] != with_checksum(rest)[CHECKSUM]:
+        raise ValueError("it has changed since it was written")
+    return rest
+
+
+def file_checksum(path: str | os.PathLike[str]) -> str:
+    """Return the checksum of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, _digest).hexdigest()

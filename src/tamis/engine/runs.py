@@ -26,11 +26,18 @@ import pyarrow as pa
 
 from tamis._registry import BATCH_METHODS
 from tamis.core.certificate import Certificate
-from tamis.core.checksums import check_record, file_checksum, with_checksum
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import DAMAGE, InputError, SourceError
 from tamis.core.false_keeps import FalseKeeps
-from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
+from tamis.core.files import (
+    MARKERS,
+    atomic_folder,
+    check_record,
+    file_checksum,
+    reason,
+    recover_missing,
+    with_checksum,
+)
 from tamis.core.judged import Judged
 from tamis.core.masking import masked
 from tamis.core.notebook import card, listed

@@ -275,9 +275,21 @@ def _complete(cells, margin, own, n_groups, background, own_background):
 
 
 @jit
-def entropy_sums(margin, entropies):
-    """Return the sums of entropies over the bins of a column, and over its bins and classes."""
-    return _sums_of(margin, len(margin), margin.shape[1], entropies)
+def kept_table(
+    rows, codes, scores, background, base, squares, groups, weights, group_counts, norms, entropies,
+    own, part,
+):  # fmt: skip
+    """Write what is stored of a kept column: counts by bin and class, correlations with the target.
+
+    Returns the sums of entropies over its bins, and over its bins and classes.
+    """
+    width, n_groups = own.shape
+    sums = np.empty(len(norms))
+    target_table(
+        rows, codes, scores, width, background, base, groups, weights, group_counts, own, sums
+    )
+    target_part(sums, norms, squares, part)
+    return _sums_of(own, width, n_groups, entropies)
 
 
 @inline
@@ -342,7 +354,7 @@ def strength(units, df, n, per_nat):
     return 1.0 - np.exp(-2.0 * nats) if nats > 0.0 else 0.0
 
 
-@jit
+@inline
 def target_part(sums, norms, squares, out):
     """Write the correlations of a column with the directions of the target."""
     for c in range(len(norms)):

@@ -18,13 +18,12 @@ from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import attained, exact_tests
-from tamis.kernels.shape_pairs import entropy_sums, pair_shapes, pair_shapes_with, target_part
+from tamis.kernels.shape_pairs import kept_table, pair_shapes, pair_shapes_with
 from tamis.kernels.shapes import (
     MOST_BINS,
     ROWS_A_BIN,
     relevance,
     shape_columns,
-    target_table,
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
@@ -539,14 +538,11 @@ class ShapePanel(RowListPanel):
         """Keep a prepared column."""
         self._last = column
         n_bins, form = int(column.n_bins), self._form
-        classes, sums = np.empty((n_bins, len(form.counts)), np.int64), np.empty(len(form.norms))
-        target_table(
-            column.rows, column.codes, column.scores, n_bins, column.backgrounds, column.bases,
-            form.groups, form.weights, form.counts, classes, sums,
+        classes, part = np.empty((n_bins, len(form.counts)), np.int64), np.empty(len(form.norms))
+        alone, joint = kept_table(
+            column.rows, column.codes, column.scores, column.backgrounds, column.bases,
+            column.squares, *form.arrays, table_of(self.n_rows)[0], classes, part,
         )  # fmt: skip
-        alone, joint = entropy_sums(classes, table_of(self.n_rows)[0])
-        part = np.empty(len(sums))
-        target_part(sums, form.norms, column.squares, part)
         first, slot = self._slot_cells[-1], len(self._alive)
         of_slot = {
             "background": column.backgrounds, "base": column.bases, "squares": column.squares,

@@ -578,15 +578,13 @@ class Measuring(Gating):
     @property
     def gate_memory(self) -> dict[str, Any]:
         """What a saved stream holds of its gate."""
-        if self._gate is None:
-            return {}
+        assert self._gate is not None
         return {**self._gate.memory, "reachable": self._reachable}
 
     @gate_memory.setter
     def gate_memory(self, saved: Mapping[str, Any]) -> None:
-        if self._gate is not None and saved:
-            self._gate.memory = saved
-            self._reachable = int(saved["reachable"])
+        assert self._gate is not None
+        self._gate.memory, self._reachable = saved, int(saved["reachable"])
 
     def _warn_of_levels(self, mean: float, what: str) -> None:
         """Warn about columns whose values are not categories, if the measure treats them so."""
@@ -612,9 +610,8 @@ class MeasuredStream(Replaying, Measuring, FeatureStreamSelector):
         "relevant": "_relevant",
         "pairs": "_kept.panel.pairs",
         "gaps": "gaps",
-        "gate": "gate_memory",
     }
-    saved_later: ClassVar[frozenset[str]] = frozenset({"gaps", "gate"})
+    saved_later: ClassVar[frozenset[str]] = frozenset({"gaps"})
 
     def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
         return () if self._shadows is None else self._shadows.score(block, self.required)

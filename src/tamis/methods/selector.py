@@ -345,6 +345,10 @@ class FeatureStreamSelector(ColumnSelector):
     #: Of those, what streams of earlier versions did not save.
     saved_later: ClassVar[frozenset[str]] = frozenset()
 
+    #: The gate, if the rule has a false discovery rate, and what is saved of it.
+    _gate: Any = None
+    gate_memory: dict[str, Any]
+
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
         """Kept features, the most relevant first."""
@@ -374,6 +378,8 @@ class FeatureStreamSelector(ColumnSelector):
                 state["numbers"][name] = attrgetter(path)(owner)
         if hasattr(self, "measure_"):
             state["numbers"]["measure"] = named(self.measure_)
+        if self._gate is not None:
+            state["numbers"]["gate"] = self.gate_memory
         return state
 
     def restore(
@@ -396,6 +402,8 @@ class FeatureStreamSelector(ColumnSelector):
                     value = np.array(value, now.dtype)
                     value = value.reshape(now.shape) if value.size == now.size else value
                 setattr(holder, attribute, value)
+        if self._gate is not None and "gate" in state["numbers"]:
+            self.gate_memory = state["numbers"]["gate"]
         declared = list(self.log_.reasons)
         if list(log.reasons)[: len(declared)] != declared:
             raise SourceError(

@@ -21,9 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.checksums import check_record, with_checksum
 from tamis.core.errors import DAMAGE, InputError, SourceError
-from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
+from tamis.core.files import (
+    MARKERS,
+    atomic_folder,
+    check_record,
+    reason,
+    recover_missing,
+    with_checksum,
+)
 from tamis.core.masking import masked
 from tamis.core.notebook import card, html_table, listed
 from tamis.core.sentences import counted

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.checksums import with_checksum
 from tamis.core.errors import InputError
-from tamis.core.files import check_folder, partial, publish
+from tamis.core.files import check_folder, partial, publish, with_checksum
 from tamis.core.names import Names
 from tamis.sources.stores.store_folder import HEADER, META, StoreFolder, npy_header
 

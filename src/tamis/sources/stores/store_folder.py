@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.checksums import check_record
 from tamis.core.errors import DAMAGE, SourceError
-from tamis.core.files import recover_missing
+from tamis.core.files import check_record, recover_missing
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.kernels.compressed_checks import never_fall
