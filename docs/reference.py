@@ -29,18 +29,34 @@ Every command of `tamis`. `make reference` writes this page from the commands th
 each command shows its part with `--help`. Exit codes, and what `--json` prints:
 [for programs](programs.md).
 """
-OPENING = """# Reference
+OPENING = """# Python reference
 
-Every public name of `tamis`. `make reference` writes this page from the docstrings; in Python,
-`help(tamis.SAOLA)` shows the same text with examples. Which method to use:
-[choose a method](choose-a-method.md).
+Every public name of `tamis`. `make reference` writes this page from the docstrings, which
+`help(tamis.SAOLA)` shows in Python. Which method to use: [choose a method](choose-a-method.md).
 """
-COMMON = """## Methods for columns
+COMMON = """## Every method for columns
 
-The methods for feature streams and the batch methods have these parameters besides their own:
+**Parameters**, besides those of the method:
 """
+COMMON_METHODS = """
+**Methods**: `fit`, `fit_transform`, `transform`, `inverse_transform`, `get_support` and
+`get_feature_names_out` are those of a scikit-learn selector, `get_params`, `set_params`,
+`set_output`, `set_fit_request` and `get_metadata_routing` those of an estimator. Besides:
+
+- `why(feature)`: a sentence that explains what happened to a feature.
+- `plot()`: a picture of the fit.
+- `start(y)`, `feed(X)`, `finish()`: methods for feature streams take columns in several parts.
+- `paper()`: a class method, an estimator with the settings of the paper, if there is one.
+"""
+#: A longer signature is printed on several lines.
+LINE = 80
+#: What the section of a method says about the section above.
+OTHERS = "- and the parameters of [every method for columns](#every-method-for-columns)"
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-SHOWN = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "References")
+SHOWN = [
+    *("Parameters", "Attributes", "Returns", "Yields", "Raises"),
+    *("Notes", "References", "Examples"),
+]
 
 
 def groups() -> dict[str, list[str]]:
@@ -66,7 +82,12 @@ def signature(name: str, thing: Any) -> str:
         ("<factory>", "{}"),
     ):
         shown = re.sub(pattern, plain, shown)
-    return f"tamis.{name}{shown}"
+    line = f"tamis.{name}{shown}"
+    if len(line) <= LINE:
+        return line
+    params = re.split(r", (?=[^()]*(?:\([^()]*\)[^()]*)*$)", shown[1:-1])
+    body = textwrap.fill(", ".join(p.replace(" ", "\0") for p in params), LINE - 4)
+    return f"tamis.{name}(\n{textwrap.indent(body, '    ')}\n)".replace("\0", " ")
 
 
 def entries(text: str) -> Iterator[str]:
@@ -102,9 +123,14 @@ def described(name: str) -> Iterator[str]:
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if title in SHOWN:
             yield f"**{title}**\n"
+            if title == "Examples":
+                yield f"```pycon\n{body.strip()}\n```\n"
+                continue
             plain = title in ("Notes", "References")
-            items = "\n".join(entry for entry in entries(body) if not is_common(name, entry))
-            yield (body.strip() if plain else items).replace("``", "`") + "\n"
+            items = [entry for entry in entries(body) if not is_common(name, entry)]
+            if title == "Parameters" and is_for_columns(name):
+                items.append(OTHERS)
+            yield (body.strip() if plain else "\n".join(items)).replace("``", "`") + "\n"
     if name in ("DecisionLog", "Run", "Selection"):
         yield "**Methods and properties**\n"
         yield "\n".join(methods(thing)) + "\n"
@@ -112,14 +138,18 @@ def described(name: str) -> Iterator[str]:
 
 def is_common(name: str, entry: str) -> bool:
     """Return whether an entry describes a parameter that every method for columns has."""
-    of_columns = name in {method.class_name for method in registry.METHODS.values()}
-    return of_columns and entry.split("`")[1] in CommonParameters.parameter_names
+    return is_for_columns(name) and entry.split("`")[1] in CommonParameters.parameter_names
+
+
+def is_for_columns(name: str) -> bool:
+    """Return whether a public name is a method for columns."""
+    return name in {method.class_name for method in registry.METHODS.values()}
 
 
 def common() -> str:
-    """Return what is said once about the parameters that every method for columns has."""
+    """Return what is said once about all methods for columns."""
     body = SECTION.split(inspect.getdoc(CommonParameters) or "")[2]
-    return "\n".join([COMMON, *entries(body), ""])
+    return "\n".join([COMMON, *entries(body), COMMON_METHODS]).replace("``", "`")
 
 
 def page() -> str:

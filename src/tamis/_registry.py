@@ -328,6 +328,8 @@ FORMATS = _by_name((
 
 #: What a target may hold: classes or numbers, or whichever its values look like.
 TASKS = ("auto", "classification", "regression")
+#: What to do about rows without a target.
+MISSING_TARGET = ("error", "drop")
 
 #: For comparisons: classifiers that judge selections, and the tests behind win, tie and loss.
 CLASSIFIERS = ("knn1", "knn", "svm", "rbf", "lr", "tree", "nb")

@@ -179,7 +179,14 @@ def test_what_is_not_clear_about_a_file_is_a_problem(tamis, tmp_path):
 def test_targets_that_cannot_be_used(tamis, tmp_path):
     pd.DataFrame({"x": range(30), "y": [1.0, None, 2.0] * 10, "z": 1}).to_csv("a.csv", index=False)
     found = tamis("info", "a.csv", "--target", "y")
-    assert "problem: 10 rows have no target: remove these rows from the file" in found.out
+    assert "problem: 10 rows have no target: --missing-target drop" in found.out
+    assert "2 classes: 1 (10), 2 (10); 10 rows have no target" in found.out
+    assert "--missing-target drop" in works(tamis, Path("a.csv"), "--target", "y")
+    again = tamis("info", "a.csv", "--target", "y", "--missing-target", "drop")
+    assert "problem: 10 rows" not in again.out
+    pd.DataFrame({"x": range(30), "y": [1.5, np.inf, 2.5] * 10}).to_csv("inf.csv", index=False)
+    found = tamis("info", "inf.csv", "--target", "y")
+    assert "problem: 10 rows have no target: remove them" in found.out
     assert "this works" not in found.out
     found = tamis("info", "a.csv", "--target", "z")
     assert "problem: the target is 1 in every row" in found.out

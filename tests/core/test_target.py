@@ -89,7 +89,8 @@ def test_a_missing_target_is_refused_with_its_row(y, row, shown):
         Target.of(y)
     assert str(error.value) == (
         f"Input y contains NaN, infinity or a missing value in row {row} ({shown}); "
-        "drop the rows that have no target"
+        "drop the rows that have no target (of a file: --missing-target drop, "
+        "missing_target='drop')"
     )
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.core.errors import DataWarning, SourceError
+from tamis.checks import check
+from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.sources.axis import to_rows
 
 COLON = Path(__file__).parents[3] / "shared" / "data" / "colon"
@@ -227,3 +228,48 @@ def test_columns_of_the_phenotypes_are_covariates(tmp_path):
         assert [row["relevance"] for row in joined.kept_rows()] == relevance
     with pytest.raises(tamis.TamisError, match="has no column 'height', which given names"):
         tamis.select(tamis.open(path, **like(pheno)), given=["height"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("labels", [["no", "yes", None], [0, 1, None], [0.5, 1.5, None]])
+def test_rows_without_a_target_can_be_left_out(tmp_path, kind, labels):
+    """What is kept is what a file without these rows gives."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    table = pd.DataFrame({"id": range(240), "a": y % 2 + rng.normal(size=240), "b": y * 7 % 5})
+    table["word"] = np.where(y == 1, "u", rng.choice(["v", "w"], 240))
+    table["target"] = [labels[k] for k in y]
+    path, clean = tmp_path / f"all.{kind}", tmp_path / f"clean.{kind}"
+    for frame, where in ((table, path), (table[y < 2], clean)):
+        if kind == "csv":
+            frame.to_csv(where, index=False)
+        else:
+            frame.to_parquet(where, index=False) if kind == "parquet" else frame.reset_index(
+                drop=True
+            ).to_feather(where)
+    left_out = f"{sum(y == 2)} rows have no 'target' and are left out"
+    with pytest.warns(UserWarning, match=left_out):
+        known = tamis.open(path, target="target", key="id", missing_target="drop")
+    assert known.n_rows == sum(y < 2)
+    assert known.keys()[1].astype(int).tolist() == np.flatnonzero(y < 2).tolist()
+    expected = tamis.select(tamis.open(clean, target="target", key="id"), task="classification")
+    found = tamis.select(known, task="classification")
+    assert found.log.replay() == expected.log.replay()
+    assert found.kept_names == expected.kept_names
+    check(known)
+    with pytest.raises(InputError, match="missing_target='drop'"):
+        tamis.select(tamis.open(path, target="target", key="id"))
+
+
+def test_missing_targets_that_cannot_be_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n1,\n2,\n")
+    with pytest.raises(SourceError, match="no row has a value of 'y'"):
+        tamis.open(path, target="y", missing_target="drop")
+    with pytest.raises(SourceError, match="needs a target, and"):
+        tamis.open(path, missing_target="drop")
+    with pytest.raises(ParameterError, match="missing_target"):
+        tamis.open(path, target="y", missing_target="gaps")
+    path.write_text("a,y\n1,0\n2,1\n")
+    assert tamis.open(path, target="y", missing_target="drop").format == "csv"
+    assert tamis.open(path, target="y", missing_target="drop").keys() is None

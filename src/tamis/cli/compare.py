@@ -15,6 +15,7 @@ from tamis.cli.options import (
     Command,
     json_option,
     live_option,
+    missing_target_option,
     quiet_option,
     size,
     source_options,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @task_option
 @source_options
+@missing_target_option
 @json_option
 @quiet_option
 @live_option

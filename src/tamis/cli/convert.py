@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import Command, json_option, quiet_option, size, source_options
+from tamis.cli.options import (
+    Command,
+    json_option,
+    missing_target_option,
+    quiet_option,
+    size,
+    source_options,
+)
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.sentences import counted
 
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path())
 @click.argument("store", type=click.Path())
 @source_options
+@missing_target_option
 @click.option(
     "--memory", default="2GB", show_default=True, type=size, help="Approximate memory to use."
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import Command, json_option, source_options
+from tamis.cli.options import Command, json_option, missing_target_option, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import TamisError
 from tamis.core.files import kind_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.command("info", cls=Command)
 @click.argument("data", type=click.Path())
 @source_options
+@missing_target_option
 @click.option("--verify", is_flag=True,
               help="Read the whole store and compare every file with its checksum.")  # fmt: skip
 @json_option

@@ -16,6 +16,7 @@ from tamis.cli.options import (
     Command,
     json_option,
     live_option,
+    missing_target_option,
     quiet_option,
     source_options,
     task_option,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
 @source_options
+@missing_target_option
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
 @json_option
 @quiet_option

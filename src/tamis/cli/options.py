@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tamis._registry import FORMATS, TASKS
+from tamis._registry import FORMATS, MISSING_TARGET, TASKS
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 
@@ -47,7 +47,7 @@ SECTIONS = {
     "Target, values and rows": "task classes encode bins missing missing_value keep given weights",
     "How far to trust it": "shadows row_groups stability judge",
     "Reading DATA": "format target key ignore categorical na delimiter decimal dates tokens long y "
-    "layer query missing_rows transpose zero_based skip_bad_lines",
+    "layer query missing_target missing_rows transpose zero_based skip_bad_lines",
     "Computing": "n_jobs width cluster shards checkpoint memory random_state",
     "Output": "out force scores as_json quiet live",
 }
@@ -182,6 +182,17 @@ source_options = _as_one(
     click.Option(
         ["--zero-based/--one-based"], default=None,
         help="Whether svmlight indices begin at 0 or 1. Default: 0 if there is an index 0, else 1.",
+    ),
+)  # fmt: skip
+
+
+#: Adds how to read rows without a target to `reading`; what only predicts has no use for it.
+missing_target_option = _as_one(
+    "reading",
+    click.Option(
+        ["--missing-target"], type=Choice(MISSING_TARGET),
+        help="Rows without a target: raise an error (the default), or leave them out, with a "
+        "warning that counts them.",
     ),
 )  # fmt: skip
 

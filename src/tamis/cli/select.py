@@ -22,6 +22,7 @@ from tamis.cli.options import (
     groups_option,
     json_option,
     live_option,
+    missing_target_option,
     quiet_option,
     size,
     source_options,
@@ -163,6 +164,7 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @groups_option
 @source_options
+@missing_target_option
 @click.option(
     "--memory", default="2GB", show_default=True, type=size,
     help="Approximate memory for converting rows to columns.",

@@ -276,20 +276,25 @@ def refuse_masked(y: Any) -> None:
 
 def refuse_missing(array: npt.NDArray[Any]) -> None:
     """Raise an error that names the first row whose target is missing."""
-    if array.dtype.kind == "f":
-        bad = ~np.isfinite(array)
-    elif array.dtype.kind == "O":
-        bad = np.array([_is_missing(v) for v in array.ravel().tolist()])
-    elif array.dtype.kind in "mM":
-        bad = np.isnat(array)
-    else:
-        return
+    bad = missing_values(array)
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
             f"Input y contains NaN, infinity or a missing value in row {row} ({array[row]!r}); "
-            "drop the rows that have no target"
+            "drop the rows that have no target (of a file: --missing-target drop, "
+            "missing_target='drop')"
         )
+
+
+def missing_values(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values of a target are missing or infinite."""
+    if array.dtype.kind == "f":
+        return np.asarray(~np.isfinite(array))
+    if array.dtype.kind == "O":
+        return np.array([_is_missing(v) for v in array.ravel().tolist()], dtype=np.bool_)
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    return np.zeros(len(array), dtype=np.bool_)
 
 
 def _is_missing(value: Any) -> bool:

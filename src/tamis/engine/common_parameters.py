@@ -42,12 +42,12 @@ class CommonParameters(DeclaredParameters):
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
         Features that must stay. They come first, whatever their position, and are never dropped;
-        the others are judged beside them: what one of them makes redundant is dropped, unless it
+        the others are compared with them: a feature that they make redundant is dropped, unless it
         is the better predictor.
     stop : dict or str, optional
-        End the selection before the last column, at the first of these: ``{"features": 20}``, so
-        many are kept; ``{"idle": 10_000}``, none of the last so many was kept; ``{"accuracy":
-        0.95}``, a decision tree predicts the class so well from the kept ones, in five folds.
+        End the selection before the last column, at the first of these: ``{"features": 20}``,
+        20 are kept; ``{"idle": 10_000}``, none of the last 10,000 was kept; ``{"accuracy": 0.95}``,
+        a decision tree predicts the class with this accuracy from the kept ones, in five folds.
         The other columns are logged as not examined. For methods for feature streams.
     """
 

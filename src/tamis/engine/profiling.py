@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError, TamisError
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
-from tamis.core.target import Target
+from tamis.core.target import Target, missing_values
 from tamis.engine.data_profile import Finding, Profile
 from tamis.engine.profiled_columns import ColumnKind, Columns, TextColumns, copies, of_source, plain
 from tamis.engine.profiled_columns import of_table as columns_of_table
@@ -44,7 +44,7 @@ Bools = npt.NDArray[np.bool_]
 #: Options of a reader that a profile follows itself, so that it need not refuse a column.
 _LENIENT = {
     "format", "target", "key", "ignore", "categorical", "na", "delimiter", "decimal", "dates",
-    "header", "longest_line", "memory", "work",
+    "header", "longest_line", "memory", "work", "missing_target",
 }  # fmt: skip
 #: Texts that often mean a missing value.
 _GAP_WORDS = {
@@ -326,11 +326,13 @@ class _Profiling:
         if "target" in self.needs:
             called = f"{self.target_name!r} (a guess; name it with --target), "
         y = np.asarray(y)
-        missing = _missing(y)
-        if missing.any():
+        missing = missing_values(y)
+        dropped = missing.any() and self._may_drop(y)
+        if missing.any() and self.options.get("missing_target") != "drop":
             rows = counted(int(missing.sum()), "row has", "rows have")
-            remedy = "remove these rows from the file"
+            remedy = "--missing-target drop (missing_target='drop')" if dropped else "remove them"
             self.problems.append(Finding("target", [], 0, f"{rows} no target", remedy))
+            self.needs["missing_target"] = "drop" if dropped else None
         try:
             found = Target.of(_settled(y[~missing]))
             found.refuse_constant()
@@ -341,7 +343,12 @@ class _Profiling:
         if not found.is_classes:
             described = f"numbers from {found.values.min():g} to {found.values.max():g}"
         why = "" if found.reason == "it was given" else f", because {found.reason}"
-        return f"{called}{described}{why}", None if missing.any() else found
+        return f"{called}{described}{why}", found if dropped or not missing.any() else None
+
+    def _may_drop(self, y: npt.NDArray[Any]) -> bool:
+        """Return whether rows without a target can be left out when the data is read."""
+        infinite = y.dtype.kind == "f" and np.isinf(y).any()
+        return self.path is not None and self.y is None and not infinite
 
     def _suspicions(self, target: Target | None) -> list[Finding]:
         """Find columns that may not be features."""
@@ -507,15 +514,6 @@ def _arrow(data: Any) -> Any:
         known = nw.dependencies.is_into_dataframe(data)
         data = nw.from_native(data, eager_only=True).to_arrow() if known else pa.table(data)
     return without_row_labels(data)
-
-
-def _missing(y: npt.NDArray[Any]) -> Bools:
-    """Return which values are missing or infinite."""
-    if y.dtype.kind == "f":
-        return np.asarray(~np.isfinite(y))
-    if y.dtype.kind == "O":
-        return np.array([v is None or v != v for v in y.tolist()], np.bool_)
-    return np.zeros(len(y), np.bool_)
 
 
 def _settled(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

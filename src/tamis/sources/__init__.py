@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from tamis._registry import FORMATS, load
+from tamis._registry import FORMATS, MISSING_TARGET, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.files import scratch_folder
 from tamis.core.names import Names
+from tamis.core.params import OneOf, check
 from tamis.core.sentences import suggestion
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import (
@@ -79,7 +80,8 @@ def open_source(
         Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
         ``transpose=True`` reads a table with one line per feature and one column per sample. With
         ``y=`` a table (a path or a data frame), its column `key` is matched with the names of the
-        rows, and its column `target` is the target.
+        rows, and its column `target` is the target. ``missing_target="drop"`` leaves out the rows
+        that have no target; by default they raise an error.
 
     Examples
     --------
@@ -89,9 +91,10 @@ def open_source(
     (3, 3)
     """
     if isinstance(data, Source):
-        if options:
-            _refuse_options(options, "a source that is already open")
+        _refuse_options(options, "a source that is already open")
         return data
+    if "missing_target" in options:
+        return _known(data, format, memory, options)
     is_path = isinstance(data, (str, os.PathLike))
     if is_path:
         data, format = _place(data, format)
@@ -118,6 +121,19 @@ def open_source(
             raise
         option = str(error).rsplit(" ", 1)[-1]
         raise SourceError(f"{data}: the {format} reader has no option {option}") from error
+
+
+def _known(data: Any, format: str | None, memory: int | None, options: dict[str, Any]) -> Source:
+    """Open data, without the rows that have no target if they are to be dropped."""
+    options = dict(options)
+    missing = options.pop("missing_target")
+    check("open", "missing_target", missing, OneOf(MISSING_TARGET))
+    source = open_source(data, format, memory=memory, **options)
+    if missing == "error":
+        return source
+    from tamis.sources.joined import with_a_target
+
+    return with_a_target(source)
 
 
 def _place(data: str | os.PathLike[str], format: str | None) -> tuple[str, str]:

@@ -22,7 +22,8 @@ from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.core.target import MOST_CLASSES, task_of
+from tamis.core.sentences import counted
+from tamis.core.target import MOST_CLASSES, missing_values, task_of
 from tamis.sources.rebatch import Piece, join_labels, rebatch
 
 #: Called as progress(what, done, total): the task, the amount done, and the total (None if
@@ -566,6 +567,9 @@ def describe_target(y: npt.NDArray[Any] | None, task: str = "auto") -> str:
     """
     if y is None:
         return "none"
+    if len(missing := np.flatnonzero(missing_values(y))):
+        known = describe_target(np.delete(y, missing), task) if len(missing) < len(y) else "none"
+        return f"{known}; {counted(len(missing), 'row has', 'rows have')} no target"
     classes, counts = np.unique(y, return_counts=True)
     if (task_of(y).name if task == "auto" else task) == "regression":
         return f"numbers from {_label(classes[0].item())} to {_label(classes[-1].item())}"

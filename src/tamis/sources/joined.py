@@ -120,6 +120,31 @@ def joined(data: Source, table: Source, key: str | None, target: str | None) -> 
     return JoinedRows(data, join)
 
 
+def with_a_target(source: Source) -> Source:
+    """Return the rows of a source whose target is not missing, with a warning that counts others.
+
+    The rows are those of a join with the source itself.
+    """
+    name, y = source.target_name, source.target()
+    if y is None:
+        raise SourceError(
+            "missing_target='drop' (--missing-target) needs a target, and "
+            f"{source.path or 'the data'} has none; name it with target= (--target)"
+        )
+    known = ~_missing(y)
+    if known.all():
+        return source
+    if not known.any():
+        raise SourceError(f"{source.path or 'the data'}: no row has a value of {name!r}")
+    rows = np.flatnonzero(known)
+    lacking = counted(len(y) - len(rows), "row has", "rows have")
+    warn(f"{lacking} no {name!r} and {'is' if len(y) - len(rows) == 1 else 'are'} left out")
+    key, keys = source.keys() or ("", np.arange(len(y)))
+    join = Join(source, rows, rows, key, keys[rows], name, _settled(y[known]))
+    kind = _KnownColumns if isinstance(source, ColumnSource) else _KnownRows
+    return kind(source, join)
+
+
 class _Joined(Wrapper):
     """A source with some of its rows, and a target from another table."""
 
@@ -200,6 +225,27 @@ class JoinedRows(_Joined, RowSource):
             inside = inside[(inside >= 0) & (inside < len(block.values))]
             values = block.values
             yield None, values.pick(inside) if isinstance(values, Compressed) else values[inside]
+
+
+class _Known(_Joined):
+    """The rows of a source that have a target."""
+
+    def keys(self) -> tuple[str, npt.NDArray[Any]] | None:  # type: ignore[override]
+        """Return the keys of the rows, if the source has any."""
+        return super().keys() if self._join.key else None
+
+    def row_names(self) -> npt.NDArray[Any] | None:  # type: ignore[override]
+        """Return the names of the rows, if the source has any."""
+        names = self._source.row_names()
+        return None if names is None else names[self._join.rows]
+
+
+class _KnownColumns(_Known, JoinedColumns):
+    """Columns of a source, without the rows that have no target."""
+
+
+class _KnownRows(_Known, JoinedRows):
+    """Rows of a source that have a target."""
 
 
 def _row_keys(data: Source) -> npt.NDArray[Any]:
