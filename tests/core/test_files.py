@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import signal
+import stat
 import subprocess
 import sys
 
@@ -303,4 +304,24 @@ def test_ctrl_c_while_a_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_remove", interrupted)
     with pytest.raises(KeyboardInterrupt), files.partial(tmp_path / "a", "folder") as work:
         (work / "file").write_text("new")
+    assert os.listdir(tmp_path) == []
+
+
+def test_ctrl_c_after_a_folder_was_closed_is_not_a_bad_file_descriptor(tmp_path, monkeypatch):
+    # shutil.rmtree closes the folder, is interrupted before it notes that, and closes it again.
+    real, closed = os.close, []
+
+    def interrupted(handle):
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        real(handle)
+        if is_folder:
+            closed.append(handle)
+            if len(closed) == 1:
+                raise KeyboardInterrupt
+
+    (tmp_path / "a").mkdir()
+    monkeypatch.setattr(os, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files._clean_up(tmp_path / "a", None)
+    assert closed
     assert os.listdir(tmp_path) == []

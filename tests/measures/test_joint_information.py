@@ -87,6 +87,8 @@ def test_gains_are_sums_of_pairwise_interactions_and_those_of_sfs_fi() -> None:
 
 def test_what_is_refused() -> None:
     X = np.zeros((4, 2))
+    with pytest.raises(InputError, match="X has no columns; give at least one"):
+        tamis.interaction(np.zeros((4, 0)), [0, 1, 0, 1])
     with pytest.raises(InputError, match="4 rows but the target has 3"):
         tamis.interaction(X, [0, 1, 0])
     with pytest.raises(ParameterError, match="must be distinct column numbers from 0 to 1"):

@@ -299,7 +299,12 @@ def recover_missing(path: str | os.PathLike[str]) -> None:
 
 def _remove(path: Path) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError as error:
+            # Not ignored, so not about the folder: after Ctrl-C, Python 3.11 and 3.12 can close a
+            # handle twice, and "Bad file descriptor" hides the interrupt.
+            raise KeyboardInterrupt from error
     else:
         with contextlib.suppress(OSError):
             path.unlink()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -307,5 +308,6 @@ def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
             yield result
     finally:
         pool.shutdown(cancel_futures=True)
-        if isinstance(items, Generator):
+        # Ctrl-C while the thread starts leaves one that is not joined and may still be reading.
+        if isinstance(items, GeneratorType) and not items.gi_running:
             items.close()

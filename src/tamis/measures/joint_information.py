@@ -154,6 +154,8 @@ def _ready(X: Any, y: Any) -> tuple[ColumnBlock, Target]:
             f"the columns have {block.n_rows} rows but the target has {target.n_rows}; "
             "give one class for each row"
         )
+    if not block.width:
+        raise InputError("X has no columns; give at least one")
     return block, target
 
 

@@ -13,13 +13,13 @@ in half of the budget (250 million columns with the default of 2 GB).
 from __future__ import annotations
 
 import os
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
+from tamis.core.files import scratch_folder
 from tamis.sources.base import Progress, RowSource, whole_numbers
 from tamis.sources.rebatch import join_labels
 from tamis.sources.stores.column_writer import StoreWriter
@@ -32,10 +32,10 @@ def transpose(
     """Write all rows of a source as columns; return the number of rows and the target."""
     runs: SparseRuns | DenseRuns | None = None
     labels: list[npt.NDArray[Any]] = []
-    with TemporaryDirectory(dir=writer.folder) as folder:
+    with scratch_folder(writer.folder) as folder:
         for block in source.all_rows(memory, progress):
             if runs is None:
-                runs = (SparseRuns if block.is_sparse else DenseRuns)(folder, memory)
+                runs = (SparseRuns if block.is_sparse else DenseRuns)(str(folder), memory)
             runs.add(block.values)
             if block.y is not None:
                 labels.append(block.y)
