@@ -286,30 +286,37 @@ class TableSource(ColumnSource, RowSource):
         self._file, self._roles, self._y = file, roles, y
         self.target_name = roles.target
         self._row_labels = columns.row_labels(file.schema.names, file.schema.metadata)
-        self._features = self._without_dates(
-            roles.features(file.path, list(file.schema.names), self._row_labels)
-        )
+        self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
+        kinds = {n: columns.kind_of(file.schema.field(n).type) for n in self._features}
+        #: Columns of dates that are left out, and how dates are written in columns of text.
+        self._dates: list[str] = []
+        self._in_text: dict[str, list[Order]] = {}
+        if not {"text", "date"}.isdisjoint(kinds.values()):
+            self._features = self._without_dates(kinds)
         self.n_rows, self.n_columns = file.n_rows, len(self._features)
         self._names = Names.of(self._features)
         self._is_words = np.zeros(self.n_columns, dtype=np.bool_)
         for j, name in enumerate(self._features):
-            kind, is_category = file.schema.field(name).type, name in roles.categorical
+            kind, known = file.schema.field(name).type, kinds[name]
+            is_category = name in roles.categorical
             if pa.types.is_dictionary(kind):
                 kind, is_category = kind.value_type, True
-            known = columns.kind_of(kind)
+                known = columns.kind_of(kind)
             if known == "other" and not pa.types.is_null(kind):
                 raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
             self._is_words[j] = is_category or (known == "text" and name not in self._in_text)
         self._words: dict[str, Any] = {}
 
-    def _without_dates(self, features: list[str]) -> list[str]:
-        """Return the features that are not dates, unless dates are taken as numbers."""
-        self._dates: list[str] = []
-        types, roles = self._file.schema, self._roles
+    def _without_dates(self, kinds: dict[str, str]) -> list[str]:
+        """Return the features that are not dates, unless dates are taken as numbers.
+
+        `kinds` holds the kind of the values of each feature.
+        """
+        features, roles = list(kinds), self._roles
         plain = [name for name in features if name not in roles.categorical]
-        kinds = {name: columns.kind_of(types.field(name).type) for name in plain}
         text = [name for name in plain if kinds[name] == "text"]
-        self._in_text = self._dates_in_text(text) if text else {}
+        if text:
+            self._in_text = self._dates_in_text(text)
         found = [name for name in plain if name in self._in_text or kinds[name] == "date"]
         if not found or roles.dates == "number":
             return features
