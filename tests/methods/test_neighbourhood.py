@@ -346,7 +346,7 @@ def test_the_numbers_in_the_log_are_those_of_the_sets(selector, seed) -> None:
 @pytest.mark.parametrize("selector", [OFSA3M(), OFSDensity()])
 def test_invalid_input_gives_one_sentence(selector) -> None:
     name = type(selector).__name__
-    with pytest.raises(tamis.TamisError, match="needs classes, but the target is a number"):
+    with pytest.raises(tamis.TamisError, match="needs classes, and y holds real numbers"):
         selector.fit(np.eye(4), [0.5, 1.2, 0.1, 2.2])
     with pytest.raises(
         tamis.TamisError,

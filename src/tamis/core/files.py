@@ -176,15 +176,21 @@ def partial(
                 raise OutputError(message) from error
             raise
     finally:  # also after Ctrl-C, from the moment the name was chosen
-        try:
-            if work != target:
-                _remove(work)
-        except KeyboardInterrupt:  # while it was being removed
+        _clean_up(work if work != target else None, lock)
+
+
+def _clean_up(work: Path | None, lock: int | None) -> None:
+    """Remove what is left of a file or folder, and release its lock."""
+    try:
+        if work is not None:
             _remove(work)
-            raise
-        finally:
-            if lock is not None and lock >= 0:
-                os.close(lock)
+    except KeyboardInterrupt:  # while it was being removed
+        assert work is not None
+        _remove(work)
+        raise
+    finally:
+        if lock is not None and lock >= 0:
+            os.close(lock)
 
 
 def _is_about_writing(error: Exception, work: Path) -> bool:

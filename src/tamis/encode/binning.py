@@ -11,7 +11,13 @@ from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 
 
 class _Bins(Encoder):
-    """Base class of the three: a number of bins, and a kernel."""
+    """Base class of the three: a number of bins, and a kernel.
+
+    Parameters
+    ----------
+    bins : int, default=5
+        Number of bins.
+    """
 
     _way: ClassVar[int]
 
@@ -25,20 +31,6 @@ class _Bins(Encoder):
 
 class EqualWidthEncoder(_Bins):
     """Bins of equal width, from the lowest to the highest value of a column.
-
-    Parameters
-    ----------
-    bins : int, default=5
-        Number of bins.
-    which : {"numbers", "all"}
-        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are treated; they are ignored when cuts are found.
-
-    Attributes
-    ----------
-    cuts_ : list
-        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------
@@ -58,20 +50,6 @@ class EqualFrequencyEncoder(_Bins):
     With N sorted rows there is a cut above the value of row ceil(N i / bins) for i = 1, 2, ...,
     half-way to the next value. Equal values share a bin, so the sizes of bins may differ, and there
     may be fewer than `bins`: in a sparse column the zeros are one bin.
-
-    Parameters
-    ----------
-    bins : int, default=5
-        Number of bins.
-    which : {"numbers", "all"}
-        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are treated; they are ignored when cuts are found.
-
-    Attributes
-    ----------
-    cuts_ : list
-        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------
@@ -96,15 +74,6 @@ class KMeansBinsEncoder(_Bins):
     ----------
     bins : int, default=5
         Maximum number of bins.
-    which : {"numbers", "all"}
-        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are treated; they are ignored when cuts are found.
-
-    Attributes
-    ----------
-    cuts_ : list
-        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------

@@ -66,6 +66,18 @@ class Encoder(DeclaredParameters):
     Mixed columns: with ``which="numbers"``, text columns and integer columns with few levels (up to
     20, and up to a fifth of the rows) are already categorical and stay unchanged. All columns of
     the result are therefore discrete.
+
+    Parameters
+    ----------
+    which : {"numbers", "all"}
+        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
+    missing : {"error", "category", "delete"} or Missing, default="error"
+        How missing values are treated; they are ignored when cuts are found.
+
+    Attributes
+    ----------
+    cuts_ : list
+        The sorted cuts of each column; None for a column that stays unchanged.
     """
 
     suffix: ClassVar[str] = "Encoder"

@@ -31,13 +31,6 @@ class MDLPEncoder(Encoder):
         "numbers": text columns and integer columns with few levels (up to 20, and up to a fifth of
         the rows) are already categorical and stay unchanged. "all": cut every column
         that is not text.
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are treated; cuts are found from the rows that have a value.
-
-    Attributes
-    ----------
-    cuts_ : list
-        The sorted cuts of each column; None for a column that stays unchanged.
 
     References
     ----------

@@ -8,7 +8,8 @@ methods share (`CommonParameters`). Fitting makes a selector that runs the rule,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -47,6 +48,30 @@ from tamis.sources.arrays.in_memory import (
 )
 from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import ColumnSource, silent
+
+#: What the arguments of `fit` are; which of them a method takes depends on its rule.
+_FIT_PARAMETERS = """
+X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+    The features.
+y : array-like of shape (n_rows,)
+    The target: classes, or numbers for measures that take them.
+groups : array-like of shape (n_columns,), optional
+    The group of each column; one label stands for all.
+sample_weight : array-like of shape (n_rows,), optional
+    One weight per row, finite and not negative.
+given : data frame or array with one row per row, optional
+    Covariates to adjust for.
+row_groups : array-like of shape (n_rows,), optional
+    Rows that belong together, such as those of one patient: shadow worlds move them together.
+"""
+
+
+def _fit_doc(arguments: Mapping[str, Any]) -> str:
+    """Return the docstring of a `fit` with some of these arguments."""
+    entries = re.findall(r"^\S.*\n(?: .*\n)+", _FIT_PARAMETERS, re.MULTILINE)
+    known = "".join(entry for entry in entries if entry.partition(" ")[0] in arguments)
+    head = "Select features from a whole table, its columns taken in order."
+    return f"{head}\n\nParameters\n----------\n{known}"
 
 
 class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -98,7 +123,7 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             for name in dir(owner)
             if name.endswith("_") and not name.startswith("_") and hasattr(owner, name)
         }
-        return sorted({*super().__dir__(), *found})
+        return sorted({*super().__dir__(), *found} - {"work_"})  # which tests and benchmarks read
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self._fitted())
@@ -142,6 +167,8 @@ class ColumnEstimator(SelectingEstimator):
         if "_rule" in vars(cls) and cls._rule.adjusts and cls.fit is ColumnEstimator.fit:
             shadowed = getattr(cls._rule, "world", None) is not None
             cls.fit = _fit_shadowed if shadowed else _fit_adjusted  # type: ignore[method-assign]
+        if "fit" in vars(cls):
+            cls.fit.__doc__ = _fit_doc(inspect.signature(cls.fit).parameters)
         super().__init_subclass__(**options)
         if "_rule" in vars(cls):
             cls.__init__ = _constructor(cls._rule)  # type: ignore[method-assign]
@@ -167,15 +194,7 @@ class ColumnEstimator(SelectingEstimator):
         return CommonParameters(**{name: getattr(self, name) for name in _shared(self._rule)})
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Select features from a whole table, its columns taken in order.
-
-        Parameters
-        ----------
-        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
-            The features.
-        y : array-like of shape (n_rows,)
-            The target: classes, or numbers for measures that take them.
-        """
+        """Select features from a whole table, its columns taken in order."""
         return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any, groups: Any = None, **about_rows: Any) -> Self:
@@ -320,6 +339,9 @@ class ColumnEstimator(SelectingEstimator):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
+ColumnEstimator.fit.__doc__ = _fit_doc(inspect.signature(ColumnEstimator.fit).parameters)
+
+
 class StreamEstimator(ColumnEstimator):
     """Base of the estimators for feature streams, which columns can be fed to."""
 
@@ -407,12 +429,6 @@ class StreamEstimator(ColumnEstimator):
         self.n_features_in_ = selector.n_features_in_
         return self
 
-    def finish(self) -> Self:
-        """Settle what waits for the last column; more columns can still be fed afterwards."""
-        check_is_fitted(self)
-        self._selector.finish()
-        return self
-
 
 class GroupEstimator(StreamEstimator):
     """Base of the estimators for feature streams whose columns come in groups."""
@@ -426,24 +442,7 @@ class GroupEstimator(StreamEstimator):
         given: Any = None,
         row_groups: Any = None,
     ) -> Self:
-        """Select features from a whole table, its columns taken in order.
-
-        Parameters
-        ----------
-        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
-            The features.
-        y : array-like of shape (n_rows,)
-            The target: classes, or numbers for measures that take them.
-        groups : array-like of shape (n_columns,), optional
-            The group of each column; one label stands for all.
-        sample_weight : array-like of shape (n_rows,), optional
-            One weight per row, finite and not negative.
-        given : data frame or array with one row per row, optional
-            Covariates to adjust for.
-        row_groups : array-like of shape (n_rows,), optional
-            Rows that belong together, such as those of one patient: shadow worlds move them
-            together.
-        """
+        """Select features from a whole table, its columns taken in order."""
         about_rows = {"sample_weight": sample_weight, "given": given, "row_groups": row_groups}
         return self._fit(X, y, groups, **about_rows)
 
@@ -452,14 +451,18 @@ class GroupEstimator(StreamEstimator):
 
         Parameters
         ----------
-        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
-            One or more columns with as many rows as the target. A 1-d array is one column.
-        names : sequence of str, optional
-            Their names; a data frame or a series brings its own.
+        columns, names
+            The columns, and their names if they do not bring them, as for other streams.
         groups : array-like, optional
             The group of each column, or one label for all. A ColumnBlock brings its own.
         """
         return self._feed(columns, names, groups)
+
+    def finish(self) -> Self:
+        """End the present group; a column that is fed later begins a new one."""
+        check_is_fitted(self)
+        self._selector.finish()
+        return self
 
 
 class BatchEstimator(ColumnEstimator):
@@ -517,19 +520,7 @@ def _constructor(rule: type[Rule]) -> Callable[..., None]:
 def _fit_adjusted(
     self: ColumnEstimator, X: Any, y: Any, sample_weight: Any = None, given: Any = None
 ) -> ColumnEstimator:
-    """Select features from a whole table, its columns taken in order.
-
-    Parameters
-    ----------
-    X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
-        The features.
-    y : array-like of shape (n_rows,)
-        The target: classes, or numbers for measures that take them.
-    sample_weight : array-like of shape (n_rows,), optional
-        One weight per row, finite and not negative.
-    given : data frame or array with one row per row, optional
-        Covariates to adjust for.
-    """
+    """Select features from a whole table, its columns taken in order."""
     return self._fit(X, y, sample_weight=sample_weight, given=given)
 
 
@@ -541,21 +532,7 @@ def _fit_shadowed(
     given: Any = None,
     row_groups: Any = None,
 ) -> ColumnEstimator:
-    """Select features from a whole table, its columns taken in order.
-
-    Parameters
-    ----------
-    X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
-        The features.
-    y : array-like of shape (n_rows,)
-        The target: classes, or numbers for measures that take them.
-    sample_weight : array-like of shape (n_rows,), optional
-        One weight per row, finite and not negative.
-    given : data frame or array with one row per row, optional
-        Covariates to adjust for.
-    row_groups : array-like of shape (n_rows,), optional
-        Rows that belong together, such as those of one patient: shadow worlds move them together.
-    """
+    """Select features from a whole table, its columns taken in order."""
     return self._fit(X, y, sample_weight=sample_weight, given=given, row_groups=row_groups)
 
 

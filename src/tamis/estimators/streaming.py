@@ -57,16 +57,5 @@ class Sieve(StreamEstimator):
     _rule = SieveRule
 
     def fit(self, X: Any, y: Any, row_groups: Any = None) -> Self:
-        """Select features from a whole table, its columns taken in order.
-
-        Parameters
-        ----------
-        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
-            The features.
-        y : array-like of shape (n_rows,)
-            The target: classes or numbers.
-        row_groups : array-like of shape (n_rows,), optional
-            Rows that belong together, such as those of one patient: shadow worlds move them
-            together.
-        """
+        """Select features from a whole table, its columns taken in order."""
         return self._fit(X, y, row_groups=row_groups)

@@ -121,6 +121,8 @@ class Rule(DeclaredParameters):
 
     def begin(self, target: Target) -> None:
         """Start with a new target: reset what was counted or fitted, or reject the target."""
+        if self.only_classes:
+            target.refuse_numbers(self.public_name)
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""

@@ -268,6 +268,8 @@ class SeparatingRule(MeasuringRule):
         FisherZ(alpha=0.05, statistic="z"),
     )
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper"}
+    adjusts: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     max_conditioning: int | None = param(None, Number(1, integer=True), None)
     unreliable: str = param("independent", OneOf(UNRELIABLE))

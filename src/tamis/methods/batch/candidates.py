@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import DecisionLog
+from tamis.core.decisions import Decision, DecisionLog
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared
@@ -50,6 +50,13 @@ class Candidates:
         some, nothing = slice(self.required), np.full(self.required, np.nan)
         features, relevance = self.features[some], self.relevance[some]
         log.append_many("required", features, relevance, nothing, self.levels[some])
+
+    def log_kept(
+        self, log: DecisionLog, i: int, value: float, level: float, **evidence: float
+    ) -> None:
+        """Log the candidate at position i as kept, with the numbers before and after."""
+        feature, relevance = int(self.features[i]), float(self.relevance[i])
+        log.append(Decision(feature, "kept", relevance, value, level, evidence=evidence))
 
     def arrival(self, i: int) -> Arrival:
         """Return the candidate at position i as if it arrived now."""

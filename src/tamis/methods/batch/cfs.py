@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, DecisionLog, Reason
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
@@ -113,12 +113,7 @@ class CFSRule(CandidateRule):
             self.merit_ = before = merits.of(members[:required])
         for turn, member in enumerate(members[required:], required):
             now = merits.of(members[: turn + 1])
-            log.append(
-                Decision(
-                    int(candidates.features[member]), "kept", float(candidates.relevance[member]),
-                    now, before, evidence={"turn": turn + 1},
-                )
-            )  # fmt: skip
+            candidates.log_kept(log, member, now, before, turn=turn + 1)
             before = self.merit_ = now
         rest = np.delete(np.arange(len(candidates)), members)
         rows = np.array([merits.row(member)[rest] for member in members])

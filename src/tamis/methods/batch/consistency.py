@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, DecisionLog, Reason
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
@@ -86,7 +86,7 @@ class ConsistencyRule(CandidateRule):
 
     def begin(self, target: Target) -> None:
         """Begin with no feature, whose rate is that of the most common class."""
-        target.refuse_numbers(self.public_name)
+        super().begin(target)
         self.rate_ = 1.0 - target.counts.max() / target.n_rows
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
@@ -103,12 +103,7 @@ class ConsistencyRule(CandidateRule):
         log.template_fields["goal"] = f"{goal / n:.6g}"
         for turn, member in enumerate(members):
             at = added.index(member)
-            log.append(
-                Decision(
-                    int(candidates.features[member]), "kept", float(candidates.relevance[member]),
-                    left[at + 1] / n, left[at] / n, evidence={"turn": turn + 1},
-                )
-            )  # fmt: skip
+            candidates.log_kept(log, member, left[at + 1] / n, left[at] / n, turn=turn + 1)
         rest = np.setdiff1d(np.arange(len(candidates)), members)
         rate = np.full(len(rest), self.rate_)
         log.append_many(

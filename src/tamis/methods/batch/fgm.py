@@ -156,8 +156,8 @@ class FGMRule(TableRule):
     tol: float = param(0.01, Number(0))
 
     def begin(self, target: Target) -> None:
-        """Raise an error for regression targets."""
-        target.refuse_numbers(self.public_name)
+        """Begin without a cut."""
+        super().begin(target)
         self.cuts_ = 0
 
     def model_reasons(self) -> dict[str, Reason]:

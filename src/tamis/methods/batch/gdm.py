@@ -73,7 +73,7 @@ class GDMRule(FGMRule):
     min_correlation: float = param(0.8, Number(0, 1, open_low=True))
 
     def begin(self, target: Target) -> None:
-        """Raise an error for regression targets, and begin without groups."""
+        """Begin without groups."""
         super().begin(target)
         self._support, self._correlation = np.zeros(0, np.int64), np.zeros(0)
         self._met: dict[int, float] = {}

@@ -70,8 +70,6 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     """
 
     name: ClassVar[str] = "hiton-pc"
-    adjusts: ClassVar[bool] = True
-    keeps: ClassVar[bool] = True
 
     _: KW_ONLY
     gate: str = param("bh", OneOf(tuple(GATES)))

@@ -94,8 +94,8 @@ class L1SVMRule(TableRule):
     random_state: int = param(0, Number(0, 2**31 - 1, integer=True))
 
     def begin(self, target: Target) -> None:
-        """Raise an error for regression targets."""
-        target.refuse_numbers(self.public_name)
+        """Begin without a fit."""
+        super().begin(target)
         self.C_, self.n_iter_ = float(self.C), 0
 
     def model_reasons(self) -> dict[str, Reason]:

@@ -80,8 +80,8 @@ class NaiveBoostingRule(TableRule):
     max_rounds: int | None = param(None, Number(1, integer=True), None)
 
     def begin(self, target: Target) -> None:
-        """Raise an error for regression targets."""
-        target.refuse_numbers(self.public_name)
+        """Begin without a round."""
+        super().begin(target)
         self.rounds_ = 0
 
     def model_reasons(self) -> dict[str, Reason]:

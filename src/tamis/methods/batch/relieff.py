@@ -100,10 +100,6 @@ class ReliefFRule(ScoredRule):
     random_state: int = param(0, Number(0, integer=True))
     values: str = param("numeric", OneOf(("numeric", "discrete")))
 
-    def begin(self, target: Target) -> None:
-        """Raise an error for regression targets."""
-        target.refuse_numbers(self.public_name)
-
     # --- first pass: neighbours of the rows --------------------------------------------------
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> tuple[Any, ...]:

@@ -23,8 +23,7 @@ class OSFSRule(SeparatingStreamRule):
     Cost: one test per feature; for each relevant one up to |B|^k tests for each of B. Memory: the
     kept columns. Fast-OSFS keeps nearly the same features with far fewer tests.
 
-    The paper also stops at a number of features or at an accuracy: feed columns one by one and
-    stop feeding.
+    The paper also stops at a number of features or at an accuracy, as `stop` does.
 
     References
     ----------
@@ -49,8 +48,6 @@ class OSFSRule(SeparatingStreamRule):
     """
 
     name: ClassVar[str] = "osfs"
-    adjusts: ClassVar[bool] = True
-    keeps: ClassVar[bool] = True
 
     def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Add the newcomer, then test every candidate, oldest first."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
@@ -307,7 +307,7 @@ class TableSource(ColumnSource, RowSource):
             self._is_words[j] = is_category or (known == "text" and name not in self._in_text)
         self._words: dict[str, Any] = {}
 
-    def _without_dates(self, kinds: dict[str, str]) -> list[str]:
+    def _without_dates(self, kinds: Mapping[str, str]) -> list[str]:
         """Return the features that are not dates, unless dates are taken as numbers.
 
         `kinds` holds the kind of the values of each feature.
