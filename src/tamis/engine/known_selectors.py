@@ -282,6 +282,6 @@ def selector_from(
             settings |= {key: "auto", "alpha": value["auto"]["alpha"]}
         else:
             settings[key] = from_name(**value["measure"])
-    selector = kind.machinery(kind.from_saved(settings))
+    selector = kind.from_saved(settings).to_selector()
     assert isinstance(selector, FeatureStreamSelector)
     return selector
