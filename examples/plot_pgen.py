@@ -4,7 +4,8 @@ PLINK 2 files, beside plink2's own results
 
 A ``.pgen`` file of a generated cohort is read with pgenlib, a block of variants at a time, and
 passed to tamis as blocks of columns. Where plink2 is installed, its association test (``--glm``) is
-shown beside tamis' relevance. The clumps are those of tamis; plink2's ``--clump`` is not run.
+shown beside tamis' relevance. Where PLINK 1.9 is installed as well, its ``--clump`` groups the
+same variants by plink2's p-values.
 """
 
 # Requires: pgenlib
@@ -108,6 +109,30 @@ if shutil.which("plink2"):
     print("smallest p-value of each peak:", [
         found["P"].iloc[c // size * size : c // size * size + size].idxmin() for c in causes
     ])  # fmt: skip
+
+# %%
+# PLINK's clumps of these p-values: every variant with r2 above 0.1 joins the most significant one,
+# if it is significant itself. On this cohort both find the same three clumps. That is easy here:
+# variants of different blocks are independent of each other.
+
+if theirs is not None and shutil.which("plink1.9"):
+    table = found.reset_index()[["ID", "P"]].set_axis(["SNP", "P"], axis=1)
+    table.to_csv("plink2.assoc", sep="\t", index=False)
+    for command in (
+        "plink2 --pfile cohort --make-bed --out cohort --threads 1",
+        "plink1.9 --bfile cohort --clump plink2.assoc --clump-p1 1e-4 --clump-p2 1e-2 "
+        "--clump-r2 0.1 --clump-kb 1 --allow-no-sex --out plink1",
+    ):
+        subprocess.run(command.split(), check=True, capture_output=True)
+    plink = pd.read_csv("plink1.clumped", sep=r"\s+").set_index("SNP")
+    for index in plink.index:
+        members = plink.loc[index, "SP2"].replace("(1)", "").split(",")
+        ours_of = next((k for k in run.kept_names if k == index or k in members), None)
+        alike = {other.name for other in run.instead(ours_of)} if ours_of else set()
+        both = len((alike | {ours_of}) & {index, *members})
+        print(
+            f"{index} and {len(members)} members; tamis: {ours_of} and {len(alike)}, {both} in both"
+        )
 
 # %%
 

@@ -87,6 +87,9 @@ def truncated(path):
         ("t.svm.gz", truncated, "t.svm.gz is a truncated or damaged gzip file near byte"),
         ("t.svm.bz2", text(b"BZh9 no more"), "t.svm.bz2 is a truncated or damaged bzip2 file"),
         ("t.doc", text(b"1 1:1\n"), "t.doc: the format is not clear from the extension; name it"),
+        ("t.xlsx", text(b"PK"), "t.xlsx is a spreadsheet; save the sheet as CSV"),
+        ("t.json", text(b"[]"), "t.json is JSON; read it with pandas (read_json)"),
+        ("t.vcf.gz", text(b"##"), "t.vcf.gz is a file of genotypes that tamis does not read; "),
         ("t.svm", text(b"-1 1:1\n1 4000000000:1\n"), "4000000001 columns need memory of at"),
     ],
 )  # fmt: skip

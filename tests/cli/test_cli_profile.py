@@ -154,7 +154,7 @@ def test_odd_columns_of_a_parquet_file(tamis, tmp_path):
     assert "'outcome' (a guess; name it with --target)" in text
     assert "problem: 'lists' holds lists or other structures: --ignore" in text
     assert "problem: 'endless' holds infinite values: --ignore" in text
-    assert "suspicious: 'numbers in text' holds numbers as text: convert to numbers first" in text
+    assert "suspicious: 'numbers in text' holds numbers as text: remove units" in text
 
 
 def test_numbers_with_words_that_are_not_gaps(tamis, tmp_path):
@@ -174,6 +174,15 @@ def test_what_is_not_clear_about_a_file_is_a_problem(tamis, tmp_path):
     assert "--decimal ." in works(tamis, Path("a.csv"), "--target", "y")
     Path("a.csv").write_text("a;y\n" + rows.replace(".", ","))
     assert "--decimal ," in works(tamis, Path("a.csv"), "--target", "y")
+
+
+def test_numbers_with_a_unit_are_noted(tamis, tmp_path):
+    rows = [f'"€1,{i:03}.50",{i} km,{i % 5}%,{i}{"ab"[i % 2]},C{i},{i % 2}' for i in range(60)]
+    Path("a.csv").write_text("\n".join(["price,way,off,house,code,y", *rows]) + "\n", "utf-8")
+    found = tamis("info", "a.csv", "--target", "y").out
+    assert "'price', 'way', 'off' hold numbers as text: remove units and signs" in found
+    assert "'house', 'code' are identifiers" in found
+    assert "--ignore" in works(tamis, Path("a.csv"), "--target", "y")
 
 
 def test_targets_that_cannot_be_used(tamis, tmp_path):

@@ -68,7 +68,8 @@ class Columns:
     large, infinite : ndarray of bool
         Whole numbers beyond 2^53; infinite values.
     words, as_text : ndarray of bool
-        Text of three categories or more; text most of which is numbers, in a table that has types.
+        Text of three categories or more; text most of which is numbers in a table that has types,
+        or numbers with a unit.
     hashes : ndarray of uint64
         Equal for columns with equal values.
     others : dict
@@ -319,11 +320,35 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     elif decimal is not None and 2 * _with_other_mark(words, decimal) >= len(words):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         found.others[0] = words[: _NAMED + 1].to_pylist()
+    elif _with_a_unit(words):
+        found.kinds[0], found.as_text[0] = ColumnKind.WORDS, True
     elif found.kinds[0] != ColumnKind.CONSTANTS:
         given = len(text) - text.null_count
         many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
         found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
     return found
+
+
+#: A number with a currency sign before it, or with a sign or a unit after it.
+_UNIT = (
+    r"^\s*(?:[€$£¥₹]\s*[-+]?\d[\d., ]*|[-+]?\d[\d., ]*\s*(?:[€$£¥₹%]|[A-Za-zµ°/]{1,5}[²³]?))\s*$"
+)
+
+
+def _with_a_unit(words: Any) -> bool:
+    """Return whether most of some texts are numbers with one and the same unit.
+
+    >>> import pyarrow as pa
+    >>> _with_a_unit(pa.array(["€5", "€7.50", "€1,200", "n/a"]))
+    True
+    >>> _with_a_unit(pa.array(["5a", "7b", "7c"]))
+    False
+    """
+    import pyarrow.compute as pc
+
+    having = words.filter(pc.match_substring_regex(words, _UNIT))
+    units = pc.unique(pc.replace_substring_regex(having, r"[-+\d., \s]+", ""))
+    return len(having) > 2 and len(units) == 1 and 4 * len(having) >= 3 * len(words)
 
 
 def _with_other_mark(words: Any, decimal: str) -> int:

@@ -358,11 +358,12 @@ class _Profiling:
             self.leaks = np.isin(columns.hashes, target_hashes(target)) & ~columns.large
             self.leaks &= (kinds != ColumnKind.CONSTANTS) & (kinds != ColumnKind.OTHER)
         as_days = "they are left out; --dates number (dates='number') takes them as days"
+        as_numbers = "remove units and signs such as € and %, or each value is a category"
         left = self.options.get("dates") != "number"
         found = [
             *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _IGNORE),
             *self._finding("target copies", self.leaks, _IGNORE),
-            *self._finding("numbers as text", columns.as_text, "convert to numbers first"),
+            *self._finding("numbers as text", columns.as_text, as_numbers),
             *self._finding("dates", kinds == ColumnKind.DATES, as_days if left else ""),
         ]
         plain_kinds = (ColumnKind.NUMBERS, ColumnKind.WHOLE_NUMBERS, ColumnKind.WORDS)

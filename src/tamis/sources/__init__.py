@@ -33,6 +33,22 @@ _PACKED = (".gz", ".bz2", ".zst")
 #: Formats of tables with named columns.
 _TABLES = ("csv", "parquet", "arrow")
 
+#: Files of other programs, and how to get at what they hold.
+_ELSEWHERE = {
+    (".xlsx", ".xls", ".ods"): "a spreadsheet; save the sheet as CSV, and select from that",
+    (".json", ".jsonl", ".ndjson"): "JSON; read it with pandas (read_json) and pass on the data "
+    "frame, or write it as Parquet",
+    (".dta", ".sav", ".sas7bdat", ".rds", ".rdata"): "a file of a statistics program; "
+    "write it as CSV or Parquet there, or read it with pandas",
+    (
+        ".pgen",
+        ".vcf",
+        ".bcf",
+        ".bgen",
+    ): "a file of genotypes that tamis does not read; write a .bed "
+    "file, for example with: plink2 --make-bed",
+}
+
 __all__ = [
     "FORMATS",
     "ColumnBlock",
@@ -305,6 +321,9 @@ def format_of(path: str) -> str:
         if tables_in(path):
             return "daily"
         raise SourceError(f"{path} is a folder but not a column store; give a file of data")
+    for endings, what in _ELSEWHERE.items():
+        if name.endswith(endings):
+            raise SourceError(f"{path} is {what}")
     known = ", ".join(sorted(FORMATS))
     raise SourceError(
         f"{path}: the format is not clear from the extension; name it with format= "
