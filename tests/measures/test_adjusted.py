@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2, chi2_contingency
+from scipy.special import expit
+from scipy.stats import chi2, chi2_contingency, hypergeom
 from scipy.stats import t as students_t
 
 import tamis
@@ -16,8 +19,10 @@ from tamis.core.covariates import Covariates
 from tamis.core.errors import DataWarning, InputError
 from tamis.core.target import Target
 from tamis.kernels import adjusting, strata
+from tamis.kernels.saddle_point import given_p
 from tamis.kernels.threads import threads
-from tamis.measures.adjusted import adjustment_of
+from tamis.measures.adjusted import adjustment_of, given_target
+from tamis.measures.p_values import log_factorials
 
 N = np.arange(60.0)
 AGE, KIND = 40 + 15 * np.sin(1.3 * N), N * 7 % 3
@@ -72,7 +77,7 @@ def test_p_values_are_those_of_statsmodels(how, layout):
             if exact > 0:  # the gate is the same test
                 alphas = exact * (1 - 1e-9), exact * (1 + 1e-9)
                 passes = [
-                    tamis.FisherZ(alpha=a).relevance(TABLE[:, [j]], target).dependent[0]
+                    tamis.FisherZ(a, statistic="z").relevance(TABLE[:, [j]], target).dependent[0]
                     for a in alphas
                 ]
                 assert passes == [False, True]
@@ -233,7 +238,7 @@ def categories(seed, n, n_classes):
 )
 def test_tables_are_those_of_scipy(data):
     X, y, weights, covariates = data
-    measure = tamis.MutualInformation(alpha=0.05)
+    measure = tamis.MutualInformation(alpha=0.05, statistic="g2")
     for w, z in ((weights, None), (None, covariates), (weights, covariates)):
         target = Target.of(y).adjusted(w, z)
         w = np.ones(len(y)) if w is None else w
@@ -336,3 +341,150 @@ def test_wrong_covariates_are_reported():
 def test_weights_that_are_not_counts_are_reported_to_measures_of_categories():
     with pytest.warns(DataWarning, match="the sample weights sum to 149 on 60 rows"):
         tamis.MutualInformation().panel(Target.of(CLASSES).adjusted(2 * WEIGHTS))
+
+
+# --- p-values that hold for rare flags, rare classes and uneven batches --------------------------
+
+
+def noise_given(kind, rows=600, width=3000):
+    """Columns of noise, classes that depend on a covariate only, and that covariate."""
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=rows)
+    share = expit(0.8 * z - 3.0)
+    if kind == "rare flags":
+        X = (rng.random((rows, width)) < rng.choice([0.005, 0.02], width)) * 1.0
+    elif kind == "flags that follow the covariate":
+        X = (rng.random((rows, width)) < (0.03 * expit(1.5 * z))[:, np.newaxis]) * 1.0
+    else:  # one batch has nearly all cases, and measures with more noise
+        z = (np.arange(rows) % 2).astype(float)
+        share = np.where(z > 0, 0.4, 0.01)
+        X = rng.normal(size=(rows, width)) * np.where(z > 0, 1.0, 0.05)[:, np.newaxis]
+    y = (rng.random(rows) < share).astype(int)
+    return X, y, Covariates(z[:, np.newaxis], ("z",), np.array([False]))
+
+
+@pytest.mark.parametrize("kind", ["rare flags", "flags that follow the covariate", "two batches"])
+def test_p_values_given_covariates_are_valid(kind):
+    X, y, covariates = noise_given(kind)
+    target = Target.of(y).adjusted(None, covariates)
+    found = tamis.FisherZ().tested(ColumnBlock.of(X), target)
+    for level in (1e-2, 1e-3):
+        assert np.mean(found.p <= level) <= level + 3 * np.sqrt(level / X.shape[1])
+    plain = tamis.FisherZ(0.001, statistic="z").relevance(X, target)  # the t test alone
+    assert np.mean(plain.dependent) > 0.005
+    assert tamis.FisherZ.tests[found.test[np.argmin(found.p)]].startswith("a test given the cov")
+    again = tamis.FisherZ().tested(ColumnBlock.of(sp.csc_matrix(X)), target)
+    assert np.array_equal(again.p, found.p)
+    with threads(3, least_work=1):
+        assert np.array_equal(tamis.FisherZ().tested(ColumnBlock.of(X), target).p, found.p)
+
+
+@pytest.mark.parametrize("how", ["weights", "numbers", "three classes"])
+def test_p_values_of_rare_flags_are_valid(how):
+    X, y, covariates = noise_given("rare flags")
+    rng, weights = np.random.default_rng(6), None
+    if how == "weights":
+        covariates, weights = None, 0.2 + rng.random(len(y))
+    elif how == "numbers":
+        y = np.exp(1.5 * rng.normal(size=len(y)))
+    else:
+        y = y + (rng.random(len(y)) < 0.03)
+    target = Target.of(y, "regression" if how == "numbers" else "classification")
+    target = target.adjusted(weights, covariates)
+    p = tamis.FisherZ().tested(ColumnBlock.of(X), target).p
+    for level in (1e-2, 1e-3):
+        assert np.mean(p <= level) <= level + 3 * np.sqrt(level / X.shape[1])
+    plain = tamis.FisherZ(0.001, statistic="z").relevance(X, target)
+    assert np.mean(plain.dependent) > 0.005
+
+
+def test_a_signal_is_found_given_covariates():
+    X, y, covariates = noise_given("rare flags")
+    X[:, 0] = (np.random.default_rng(0).random(len(y)) < np.where(y == 1, 0.6, 0.02)) * 1.0
+    run = tamis.select(X, tamis.SAOLA("fisher_z", fdr=0.1), y, given=covariates.values)
+    assert run.kept_names == ["x0"]
+    assert "(a test given the covariates (saddle-point)) is within" in run.why("x0")
+    gated = tamis.SAOLA("fisher_z").fit(X, y, given=covariates.values)
+    assert "by a test given the covariates (saddle-point)" in gated.why("x0")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_saddle_point_given_covariates_is_near_the_exact_tail(seed):
+    """Against all 2^17 outcomes of 17 rows with probabilities of their own."""
+    rng = np.random.default_rng(seed)
+    x, share = rng.normal(size=17), 0.2 + 0.6 * rng.random(17)
+    x -= np.average(x, weights=share * (1 - share))
+    outcomes = np.array(list(product((0, 1), repeat=17)))
+    mass = np.prod(np.where(outcomes == 1, share, 1 - share), axis=1)
+    sums = (outcomes - share) @ x
+    scale = np.sqrt(np.sum(x**2 * share * (1 - share)))
+    for total in (2.1 * scale, 2.3 * scale, -2.2 * scale):
+        tail = mass[sums >= total] if total > 0 else mass[sums <= total]
+        assert given_p(x, share, total) == pytest.approx(2 * tail.sum(), rel=0.35)
+    assert given_p(x, share, 0.0) == 1.0
+    assert given_p(x, share, 1.001 * sums.max()) <= 2 * np.prod(np.maximum(share, 1 - share))
+    assert given_p(np.zeros(17), share, 0.0) == 1.0
+
+
+def test_probabilities_of_classes_are_those_of_a_logistic_model():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(3000, 2))
+    y = (rng.random(3000) < expit(z @ [1.0, -0.5] - 1)).astype(int)
+    form = given_target(
+        Target.of(y).adjusted(None, Covariates(z, ("a", "b"), np.zeros(2, bool))), True
+    )
+    assert form.shares.mean() == pytest.approx(y.mean(), abs=1e-5)  # the equations of the fit
+    assert z.T @ (y - form.shares[0]) == pytest.approx([0.0, 0.0], abs=0.1)
+    design = np.column_stack([np.ones(3000), z])
+    beta = np.linalg.lstsq(design, np.log(form.shares[0] / (1 - form.shares[0])), rcond=None)[0]
+    assert beta == pytest.approx([-1.0, 1.0, -0.5], abs=0.15)
+    weight = form.shares[0] * (1 - form.shares[0])
+    assert (form.bases[0] * weight) @ form.bases[0].T == pytest.approx(np.eye(3), abs=1e-9)
+    apart = Covariates(y[:, np.newaxis] + 1e-3 * z[:, :1], ("a",), np.zeros(1, bool))
+    separated = given_target(Target.of(y).adjusted(None, apart), True)
+    assert np.isfinite(separated.bases).all()
+    assert np.abs(separated.shares[0] - y).max() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_test_inside_strata_is_exact(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 9, 3)
+    ones, marked = rng.integers(0, sizes + 1), rng.integers(0, sizes + 1)
+    laws = [
+        hypergeom(n, n1, m).pmf(np.arange(10)) for n, n1, m in zip(sizes, ones, marked, strict=True)
+    ]
+    law = np.zeros(28)
+    for own in product(range(10), repeat=3):
+        law[sum(own)] += np.prod([p[a] for p, a in zip(laws, own, strict=True)])
+    logs = log_factorials(int(sizes.sum()))
+    for own in np.flatnonzero(law > 0):
+        expected = law[law <= law[own] * (1 + 1e-7)].sum()
+        found = strata.stratified_p(logs, sizes, ones, marked, own)
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("how", ["given", "weights"])
+def test_categories_given_covariates_get_exact_tests_where_rows_are_few(how):
+    X, y, covariates = noise_given("rare flags")
+    X[:, 1] = np.where(np.arange(600) % 5 < 2, X[:, 1], np.arange(600) % 3)
+    X[:, 0] = (np.random.default_rng(0).random(600) < np.where(y == 1, 0.6, 0.02)) * 1.0
+    groups = Covariates(np.floor(covariates.values + 0.5) > 0, ("old",), np.array([False]))
+    counts = np.ones(600, int)
+    target = Target.of(y).adjusted(*((None, groups) if how == "given" else (counts, None)))
+    measure = tamis.MutualInformation()
+    found = measure.tested(ColumnBlock.of(X), target)
+    names = {measure.tests[i] for i in found.test[found.p <= 0.04]}
+    assert names <= {"exact tests of its categories", "the G-squared test"}
+    assert measure.tests[found.test[0]] == "exact tests of its categories"
+    assert found.p[0] < 1e-6
+    assert np.mean(found.p[2:] <= 0.01) <= 0.01 + 3 * np.sqrt(0.01 / 3000)
+    if how == "weights":  # one stratum: Fisher's exact test
+        flags = X[:, [0]]
+        assert found.p[0] == pytest.approx(measure.p_values(flags, y)[0], rel=1e-9)
+    gated = tamis.MutualInformation(alpha=0.01).relevance(X, target)
+    assert np.array_equal(gated.dependent, (found.p <= 0.01) & ~found.constant)
+    many = (np.arange(600) % 2).astype(float)[:, np.newaxis]
+    common = Target.of(np.arange(600) // 2 % 2).adjusted(None, groups)
+    plain = measure.tested(ColumnBlock.of(many), common)
+    assert measure.tests[plain.test[0]] == "the G-squared test"

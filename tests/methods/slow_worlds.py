@@ -103,6 +103,15 @@ def group_saola_world(make, measure, X, y, groups, world):
     return earlier
 
 
+def _beside(kept, shadow, real, fake):
+    """Return the kept features whose place no decoy takes: each takes that of the nearest."""
+    left = list(kept)
+    for d in shadow:
+        if left:
+            left.remove(min(left, key=lambda r: abs(real[r] - fake[d])))
+    return left
+
+
 def osfs_world(make, measure, X, y, world, *, largest, drops_itself):
     """Return the columns whose decoys a world of OSFS (`drops_itself`) or Fast-OSFS keeps."""
     fakes, shadow, width = decoys(X, y, 0, world), [], X.shape[1]
@@ -119,21 +128,22 @@ def osfs_world(make, measure, X, y, world, *, largest, drops_itself):
             for given in combinations([m for m in among if m != x], size)
         )
 
-    fake = measure.relevance(fakes, y)
+    real, fake = measure.relevance(X, y), measure.relevance(fakes, y)
     for j in range(width):
         kept = kept_after(make, X, y, j + 1)
-        if j in kept:
+        if j in (present := _beside(kept, shadow, real, fake)):
             for d in list(shadow):
-                if separated(d + width, [*kept, *(s + width for s in shadow)]):
+                if separated(d + width, [*present, *(s + width for s in shadow)]):
                     shadow.remove(d)
         if not fake.dependent[j]:
             continue
-        among = [*kept, *(s + width for s in shadow)]
+        present = _beside(kept, shadow, real, fake)
+        among = [*present, *(s + width for s in shadow)]
         if not drops_itself and separated(j + width, among):
             continue
         shadow.append(j)
         for d in list(shadow):
-            if separated(d + width, [*kept, *(s + width for s in shadow)]):
+            if separated(d + width, [*present, *(s + width for s in shadow)]):
                 shadow.remove(d)
     return shadow
 

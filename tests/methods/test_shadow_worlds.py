@@ -109,9 +109,10 @@ def test_groups_survive_the_disk(tmp_path):
 
 
 @pytest.mark.parametrize("world", range(3))
+@pytest.mark.parametrize("strength", [0.9, 0.0])
 @pytest.mark.parametrize("kind", [tamis.OSFS, tamis.FastOSFS])
-def test_osfs_judges_decoys_like_features(kind, world):
-    X, y = planted(3, width=40)
+def test_osfs_judges_decoys_like_features(kind, strength, world):
+    X, y = planted(3, width=40, strength=strength)
     measure = tamis.FisherZ(alpha=0.1)
     made = kind(measure, max_conditioning=2, shadows=3)
     found = made.fit(X, y)._selector._shadows.worlds[world]
@@ -189,6 +190,17 @@ def test_estimates_are_near_the_truth_on_noise():
         counts.append(found.false_keeps_.estimate)
         truth.append(np.count_nonzero(found.kept_ >= 10))
     assert 0.75 < sum(counts) / sum(truth) < 1.3
+
+
+def test_noise_that_explains_the_target_together_does_not_hide_itself():
+    counts, truth = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y, X = rng.integers(0, 2, 200), rng.normal(size=(200, 2000))
+        found = tamis.FastOSFS(tamis.FisherZ(alpha=0.01), shadows=3).fit(X, y)
+        counts.append(found.false_keeps_.estimate)
+        truth.append(len(found.kept_))
+    assert 0.8 < sum(counts) / sum(truth) < 1.3  # decoys do not meet all kept features
 
 
 def test_methods_that_cannot_judge_decoys_say_so():

@@ -3,7 +3,7 @@
 The sum S of a column over the rows of a class, over all arrangements of the rows, is the sum of the
 chosen ones if n1 of n rows are drawn. Its tail follows from the double saddle-point approximation
 (Skovgaard 1987; Booth and Butler 1990): draw rows independently with probability n1/n, given that
-there are n1 of them.
+there are n1 of them. Given covariates, each row is in the class with a probability of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.sorting import argsort
 
 #: Codes of the tests, like those of `tamis.kernels.exact_tests`.
-SADDLE_POINT, NORMAL_SCORES = 7, 8
+SADDLE_POINT, NORMAL_SCORES, GIVEN = 7, 8, 9
 
 #: The t law is trusted where its leading errors, by skewness and by kurtosis, are at most this.
 TRUSTED = 0.2
@@ -286,3 +286,139 @@ def retest(
                 least = min(least, _drawn_p(logs, x, chosen, class_counts[c]))
             p[j] = least if n_classes == 2 else min(1.0, n_classes * least)
             test[j] = SADDLE_POINT
+
+
+# --- given covariates, and with weights ----------------------------------------------------------
+
+
+@jit
+def _slopes(x, share, t, out):
+    """Write the log of the moment function of a drawn sum less its mean, and two derivatives."""
+    out[:] = 0.0
+    for i in range(len(x)):
+        v, q = t * x[i], share[i]
+        small = math.exp(-abs(v))
+        if v > 0.0:
+            total = q + (1.0 - q) * small
+            out[0] += v + math.log(total)
+            q /= total
+        else:
+            total = 1.0 - q + q * small
+            out[0] += math.log(total)
+            q *= small / total
+        out[0] -= v * share[i]
+        out[1] += x[i] * (q - share[i])
+        out[2] += x[i] * x[i] * q * (1.0 - q)
+
+
+@jit
+def given_p(x, share, total):
+    """Return the two-sided p-value of a sum of x over drawn rows, less its mean.
+
+    Row i is drawn with probability share[i], whatever the others. The p-value is twice the smaller
+    tail; where the saddle-point cannot be found it is Chernoff's bound, which is never below.
+    """
+    now, then = np.empty(3), np.empty(3)
+    _slopes(x, share, 0.0, now)
+    variance = now[2]
+    if not variance > 0.0:
+        return 1.0
+    scale = math.sqrt(variance)
+    z = abs(total) / scale
+    if z <= NEAR:
+        return 2.0 * _normal_tail(z)
+    t, value = 0.0, 0.0
+    for _ in range(100):
+        slope = total - now[1]
+        if abs(slope) < 1e-8 * scale or now[2] < 1e-12 * variance:
+            break
+        step, better = slope / now[2], False
+        while abs(step) * scale > 1e-12 and not better:
+            _slopes(x, share, t + step, then)
+            reached = (t + step) * total - then[0]
+            better = reached > value
+            if not better:
+                step *= 0.5
+        if not better:
+            break
+        t, value = t + step, reached
+        now, then = then, now
+    bound = min(1.0, 2.0 * math.exp(-value))
+    if abs(total - now[1]) > 1e-5 * scale:
+        return bound
+    w, u = math.sqrt(2.0 * value), abs(t) * math.sqrt(now[2])
+    density = math.exp(-value) / math.sqrt(2.0 * math.pi)
+    tail = _normal_tail(w) - density * (1.0 / w - 1.0 / u)
+    return min(bound, 2.0 * tail) if tail > 0.0 else bound
+
+
+@jit
+def _class_p(x, step, share, basis, drawn, own):
+    """Return the p-value of a column and a class, given covariates.
+
+    `share` are the probabilities of the class by the covariates, `basis` spans these and is
+    orthonormal with share (1 - share) as weights. `step` is the lattice step of the column, which
+    counts as in `_drawn_p`. `own` is scratch.
+    """
+    n, total = len(x), 0.0
+    for i in range(n):
+        own[i] = x[i]
+    for b in range(len(basis)):
+        part = 0.0
+        for i in range(n):
+            part += x[i] * basis[b, i] * share[i] * (1.0 - share[i])
+        for i in range(n):
+            own[i] -= part * basis[b, i]
+    for i in range(n):
+        total += own[i] * (drawn[i] - share[i])
+    half = min(0.5 * step, abs(total))
+    return given_p(own, share, total - math.copysign(half, total))
+
+
+@jit
+def retest_given(
+    flat, indptr, rows, values, picks, there, codes, shares, bases, residuals, logs, lo, hi, p,
+    test,
+):  # fmt: skip
+    """Test the picked columns lo..hi-1 again, with weights or given covariates.
+
+    `shares` are the probabilities of each class by the covariates; without them, columns that are
+    mostly one value have their rows permuted against `residuals`, what weights and covariates leave
+    of the target. Both have a row for each class, or one for two classes and numbers. `there` are
+    the rows with a positive weight. No p-value is made smaller.
+    """
+    n, dense, several = len(codes), len(indptr) == 0, len(residuals)
+    x, own, drawn = np.empty(n), np.empty(n), np.empty(n, np.bool_)
+    some, off = np.empty(len(there)), np.empty(len(there), np.bool_)
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    for i in range(lo, hi):
+        j, least = picks[i], 1.0
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+            here, entries = own_rows, own_values
+        else:
+            first, last = indptr[j], indptr[j + 1]
+            here, entries = rows, values
+        x[:] = 0.0
+        for t in range(first, last):
+            x[here[t]] = entries[t]
+        if len(shares):
+            _standardise(x)
+            step = _lattice_step(x)
+            for c in range(several):
+                for row in range(n):
+                    drawn[row] = codes[row] == (c if several > 1 else 1)
+                least = min(least, _class_p(x, step, shares[c], bases[c], drawn, own))
+        else:
+            for k in range(len(there)):
+                some[k] = x[there[k]]
+            background, marked = _background(some), 0
+            for k in range(len(there)):
+                off[k] = background == background and some[k] != background
+                marked += off[k]
+            if marked == 0:
+                continue
+            for c in range(several):
+                least = min(least, _drawn_p(logs, residuals[c], off, marked))
+        if several * least > p[j]:
+            p[j], test[j] = min(1.0, several * least), GIVEN if len(shares) else SADDLE_POINT

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
+from tamis.kernels.exact_tests import ENOUGH, EQUAL
 
 #: The results about a pair: information and entropies times the weights, in nats; degrees of
 #: freedom: the sum over the strata of those of their own tables.
@@ -156,3 +157,134 @@ def pairs_strata(
             _tally(cells, counts, height, width, n_strata, out[i, k])
         for t in range(indptr[j], indptr[j + 1]):
             spread[rows[t]] = 0
+
+
+# --- exact tests ---------------------------------------------------------------------------------
+
+
+@jit
+def stratified_p(logs, sizes, class_sizes, marked, own):
+    """Return the p-value of an exact test: `own` of the marked rows of all strata are in the class.
+
+    Rows are exchangeable inside each stratum, so the number in each is hypergeometric. The p-value
+    is the probability of the sums that are no more probable than `own`. `logs` are the logs of
+    factorials.
+    """
+    law, lowest = np.ones(1), 0
+    for z in range(len(sizes)):
+        n, n1, m = sizes[z], class_sizes[z], marked[z]
+        fewest, most = max(0, m - (n - n1)), min(m, n1)
+        lowest += fewest
+        if fewest == most:
+            continue
+        longer = np.zeros(len(law) + most - fewest)
+        for a in range(fewest, most + 1):
+            mass = np.exp(
+                logs[n1] - logs[a] - logs[n1 - a] + logs[n - n1] - logs[m - a]
+                - logs[n - n1 - m + a] - logs[n] + logs[m] + logs[n - m]
+            )  # fmt: skip
+            for i in range(len(law)):
+                longer[i + a - fewest] += law[i] * mass
+        law = longer
+    found, p = law[own - lowest], 0.0
+    for mass in law:
+        if mass <= found * (1.0 + EQUAL):
+            p += mass
+    return min(1.0, p)
+
+
+@jit
+def _is_common(table, sizes, class_sizes):
+    """Return whether every cell of every stratum expects `ENOUGH` rows."""
+    n_strata, height, width = table.shape
+    for z in range(n_strata):
+        for a in range(height):
+            level = 0
+            for b in range(width):
+                level += table[z, a, b]
+            for b in range(width):
+                expected = level * class_sizes[z, b]
+                if 0 < expected < ENOUGH * sizes[z]:
+                    return False
+    return True
+
+
+@jit
+def _table(rows, codes, first, last, y, strata, counts, class_sizes, height):
+    """Return how many rows of each stratum have a level and a class."""
+    n_strata, width = class_sizes.shape
+    table = np.zeros((n_strata, height, width), np.int64)
+    for z in range(n_strata):
+        for b in range(width):
+            table[z, 0, b] = class_sizes[z, b]
+    for t in range(first, last):
+        row = rows[t]
+        table[strata[row], 0, y[row]] -= counts[row]
+        table[strata[row], codes[t], y[row]] += counts[row]
+    return table
+
+
+@jit
+def _common_levels(table):
+    """Return the levels that are tested: one of two, else the largest and other common ones."""
+    n_strata, height, width = table.shape
+    sizes, n, most, levels = np.zeros(height, np.int64), 0, 0, 0
+    for a in range(height):
+        for z in range(n_strata):
+            for b in range(width):
+                sizes[a] += table[z, a, b]
+        n += sizes[a]
+        levels += sizes[a] > 0
+        if sizes[a] > sizes[most]:
+            most = a
+    found = np.zeros(height, np.bool_)
+    for a in range(height):
+        common = sizes[a] >= 3 and 10 * sizes[a] >= n - sizes[most]
+        found[a] = a == most or (levels > 2 and common)
+    return found
+
+
+@jit
+def _least_of_level(table, level, logs, sizes, class_sizes):
+    """Return the least p-value of a level and each class; of two classes one is enough."""
+    n_strata, width = class_sizes.shape
+    marked, of_class, least = np.zeros(n_strata, np.int64), np.zeros(n_strata, np.int64), 1.0
+    for z in range(n_strata):
+        for b in range(width):
+            marked[z] += table[z, level, b]
+    for b in range(1 if width == 2 else 0, width):
+        own = 0
+        for z in range(n_strata):
+            own += table[z, level, b]
+            of_class[z] = class_sizes[z, b]
+        least = min(least, stratified_p(logs, sizes, of_class, marked, own))
+    return least
+
+
+@jit
+def exact_strata(
+    indptr, rows, codes, n_levels, picks, y, n_classes, strata, n_strata, counts, logs, lo, hi,
+    code, p, test,
+):  # fmt: skip
+    """Test the picked columns lo..hi-1 again where few rows are expected in some cell.
+
+    `counts` says how often each row counts. Each common level is tested against the rest, and each
+    class against the others. `code` marks the columns that were tested again.
+    """
+    sizes, class_sizes = np.zeros(n_strata, np.int64), np.zeros((n_strata, n_classes), np.int64)
+    for row in range(len(counts)):
+        sizes[strata[row]] += counts[row]
+        class_sizes[strata[row], y[row]] += counts[row]
+    for i in range(lo, hi):
+        j, n_tests, least = picks[i], 0, 1.0
+        table = _table(
+            rows, codes, indptr[j], indptr[j + 1], y, strata, counts, class_sizes, n_levels[j]
+        )
+        if _is_common(table, sizes, class_sizes):
+            continue
+        tested = _common_levels(table)
+        for a in range(n_levels[j]):
+            if tested[a]:
+                n_tests += 1 if n_classes == 2 else n_classes
+                least = min(least, _least_of_level(table, a, logs, sizes, class_sizes))
+        p[j], test[j] = min(1.0, n_tests * least), code

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, fdtrc
+from scipy.special import betaincinv, expit, fdtrc
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
@@ -104,6 +104,93 @@ def adjustment_of(target: Target, by_indicators: bool) -> Adjustment:
         )
     rows = int(np.count_nonzero(weights))
     return Adjustment(root, whole[:known].copy(), whole[known:found].copy(), rows)
+
+
+#: Steps of the logistic fit, its ridge in units of one row, and the least weight of a row.
+FIT_STEPS, RIDGE, LEAST_WEIGHT = 50, 1e-3, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class GivenTarget:
+    """A target as the tests beside the t and F tests need it.
+
+    Attributes
+    ----------
+    there : ndarray of int
+        The rows with a positive weight.
+    codes : ndarray of int
+        The class of each row.
+    shares : ndarray of shape (c, n_rows)
+        The probabilities of each class by the covariates, in a logistic model; for two classes
+        those of the second. Without covariates, with weights, and for numbers there are none.
+    bases : ndarray of shape (c, k, n_rows)
+        The constant and the covariates, orthonormal with shares (1 - shares) as weights.
+    residuals : ndarray of shape (c, rows that are there)
+        What is left of the classes or of the numbers, with mean 0 and variance 1.
+    """
+
+    there: Ints
+    codes: npt.NDArray[np.uint16]
+    shares: Floats
+    bases: Floats
+    residuals: Floats
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What the kernel takes."""
+        return self.there, self.codes, self.shares, self.bases, self.residuals
+
+
+@lru_cache(maxsize=4)
+def given_target(target: Target, by_classes: bool) -> GivenTarget:
+    """Return the form of a target with weights or covariates."""
+    n = target.n_rows
+    if by_classes:
+        assert target.codes is not None
+        codes = target.codes
+        classes = np.arange(target.n_classes) if target.n_classes > 2 else np.array([1])
+        parts = np.equal(codes, classes[:, np.newaxis]).astype(float)
+    else:
+        codes, parts = np.zeros(n, np.uint16), target.values.reshape(1, -1)
+    adjustment = adjustment_of(target, by_classes and target.n_classes > 2)
+    root, basis = adjustment.root, adjustment.basis
+    there = np.flatnonzero(root > 0)
+    left = parts * root
+    left = (left - (left @ basis.T) @ basis) * root
+    left = left[:, there]
+    left -= left.mean(axis=1, keepdims=True)
+    left /= np.maximum(np.sqrt((left**2).mean(axis=1, keepdims=True)), 1e-300)
+    shares, bases = np.empty((0, n)), np.empty((0, 0, n))
+    if by_classes and target.weights is None:
+        shares = np.array([_probabilities(basis, part) for part in parts])
+        bases = np.array([_orthonormal(basis, share) for share in shares])
+    return GivenTarget(there, codes, shares, bases, left)
+
+
+def _probabilities(basis: Floats, marks: Floats) -> Floats:
+    """Return the probabilities of a logistic model with an orthonormal basis.
+
+    A small ridge keeps them from 0 and 1 where the covariates separate the classes.
+    """
+    n, beta = basis.shape[1], np.zeros(len(basis))
+    ridge = RIDGE / n * np.eye(len(basis))
+    for _ in range(FIT_STEPS):
+        share = expit(beta @ basis)
+        hessian = (basis * (share * (1 - share))) @ basis.T + ridge
+        step = np.linalg.solve(hessian, basis @ (marks - share) - np.diag(ridge) * beta)
+        beta += step * min(1.0, 5.0 * math.sqrt(n) / max(float(np.abs(step).max()), 1e-300))
+        if np.abs(step).max() < 1e-9 * math.sqrt(n):
+            break
+    found: Floats = expit(beta @ basis)
+    return found
+
+
+def _orthonormal(basis: Floats, share: Floats) -> Floats:
+    """Return the span of a basis, orthonormal with share (1 - share) as weights."""
+    root = np.sqrt(np.maximum(share * (1 - share), LEAST_WEIGHT))
+    _, upper = np.linalg.qr((basis * root).T)
+    found: Floats = np.linalg.solve(upper.T, basis)
+    return found
 
 
 def adjusted_relevance(

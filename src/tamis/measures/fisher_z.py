@@ -20,8 +20,9 @@ leaves less than 1e-10 of the variance is collinear with S: it is redundant, wha
 With sample weights or covariates Z the strength is the weighted partial correlation given Z, and
 the test is that of weighted least squares of the target on 1, Z and the column: the t test of its
 coefficient with n - q - 2 degrees of freedom, where q is the rank of Z (more than two classes: the
-F test of the column on Z and the indicators). Rows with weight 0 do not count. Strengths between
-columns are partial correlations given Z as well.
+F test of the column on Z and the indicators). With valid p-values the larger one of that test and
+another counts (`tamis.measures.p_values.p_values_given`). Rows with weight 0 do not count.
+Strengths between columns are partial correlations given Z as well.
 """
 
 from __future__ import annotations
@@ -48,15 +49,12 @@ from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevanc
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
 from tamis.measures.p_values import (
-    F_TEST,
     NO_ONES,
-    T_TEST,
     TESTS,
     gate_by_p,
+    p_values_given,
     p_values_of_numbers,
     sentences,
-    tested_as,
-    variance_p,
 )
 from tamis.measures.panels import MORE_NODES, ROOM, RowListPanel, Walk, compressed
 
@@ -121,12 +119,12 @@ class FisherZ(Measure):
         gate = self.target_cutoff(encoded)
         if math.isinf(gate) and self.unreliable == "dependent":
             gate = -1.0
-        adjustment = self._adjustment(encoded)
+        adjustment, ones = self._adjustment(encoded), NO_ONES
+        exact = self.statistic == "exact" and 0 <= gate < math.inf
         if adjustment is not None:
             adjusted_relevance(block, adjustment, gate, result)
-            return result
-        exact = self._has_p_values(encoded) and 0 <= gate < math.inf
-        ones = self._correlate(block, encoded, gate, result, counted=exact)
+        else:
+            ones = self._correlate(block, encoded, gate, result, counted=exact)
         if exact:
             tested = self._test(block, encoded, result, self.alpha, ones)
             return gate_by_p(result, tested, self.alpha, 1.0)
@@ -145,17 +143,13 @@ class FisherZ(Measure):
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the strength and the p-value of every column of a block."""
-        adjustment = self._adjustment(target)
-        if adjustment is None:
-            strength = Strength.room(block.width)
-            ones = self._correlate(
-                block, target, self.target_cutoff(target), strength, counted=True
-            )
-            return self._test(block, target, strength, bound, ones)
-        strength = self.with_paper_statistic().relevance(block, target)
-        explaining = adjustment.n_targets
-        p = variance_p(strength.value, explaining, adjustment.rest(explaining, 0))
-        return tested_as(strength, p, T_TEST if explaining == 1 else F_TEST)
+        adjustment, ones = self._adjustment(target), NO_ONES
+        strength, gate = Strength.room(block.width), self.target_cutoff(target)
+        if adjustment is not None:
+            adjusted_relevance(block, adjustment, gate, strength)
+        else:
+            ones = self._correlate(block, target, gate, strength, counted=True)
+        return self._test(block, target, strength, bound, ones)
 
     def _test(
         self,
@@ -168,11 +162,10 @@ class FisherZ(Measure):
         by_classes = target.codes is not None and (
             self.classes == "indicator" or target.n_classes == 2
         )
+        adjustment = self._adjustment(target)
+        if adjustment is not None:
+            return p_values_given(block, target, adjustment, strength, bound, by_classes=by_classes)
         return p_values_of_numbers(block, target, strength, bound, ones, by_classes=by_classes)
-
-    def _has_p_values(self, target: Target) -> bool:
-        """Return whether valid p-values gate columns: not with weights and covariates."""
-        return self.statistic == "exact" and self._adjustment(target) is None
 
     def with_paper_statistic(self) -> FisherZ:
         """Return the measure with Fisher's z test in place of valid p-values."""
@@ -208,7 +201,7 @@ class FisherZ(Measure):
         several, adjusted = self._by_indicators(target), self._adjustment(target) is not None
         letter = "t" if adjusted else "z"
         test = "R={value}, F={statistic}" if several else f"|r|={{value}}, {letter}={{statistic}}"
-        exact = sentences(self.alpha) if self._has_p_values(target) else {}
+        exact = sentences(self.alpha) if self.statistic == "exact" else {}
         return {**super().template_fields(target), **exact, "test": test + ", p={p}"}
 
     def target_cutoff(self, target: Target, given: int = 0) -> float:

@@ -32,7 +32,6 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
-from tamis.kernels.exact_tests import CHI_SQUARE
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
@@ -44,7 +43,6 @@ from tamis.measures.p_values import (
     gate_by_p,
     p_values_of_categories,
     sentences,
-    tested_as,
 )
 from tamis.measures.panels import (
     MORE_NODES,
@@ -104,14 +102,9 @@ class InformationMeasure(Measure):
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
         fields = super().template_fields(target)
-        if self.alpha is None or not self._has_p_values(target):
+        if self.alpha is None or self.statistic != "exact":
             return fields
         return fields | sentences(self.alpha)
-
-    def _has_p_values(self, target: Target) -> bool:
-        """Return whether valid p-values gate columns: not with weights and covariates."""
-        plain = target.weights is None and target.given is None
-        return plain and self.alpha is not None and self.statistic == "exact"
 
     def with_paper_statistic(self) -> Self:
         """Return the measure with the G-squared test in place of valid p-values."""
@@ -123,14 +116,16 @@ class InformationMeasure(Measure):
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
+        alpha = self.alpha if self.statistic == "exact" else None
         if encoded.weights is not None or encoded.given is not None:
-            stratified_relevance(self, block, encoded, result)
+            tested = stratified_relevance(self, block, encoded, result, exact=alpha is not None)
+        else:
+            ones = self._measure(block, encoded, result)
+            if alpha is not None:
+                tested = self._test(block, encoded, result, alpha, ones)
+        if alpha is None:
             return result
-        ones = self._measure(block, encoded, result)
-        if self.alpha is not None and self._has_p_values(encoded):
-            tested = self._test(block, encoded, result, self.alpha, ones)
-            return gate_by_p(result, tested, self.alpha, math.log2(max(encoded.n_classes, 2)))
-        return result
+        return gate_by_p(result, tested, alpha, math.log2(max(encoded.n_classes, 2)))
 
     def _measure(self, block: ColumnBlock, target: Target, result: Strength) -> Ints:
         """Compute strengths and the cutoffs of G-squared; return counts for the exact tests."""
@@ -151,9 +146,7 @@ class InformationMeasure(Measure):
         """Return the strength and the p-value of every column of a block."""
         strength = Strength.room(block.width)
         if target.weights is not None or target.given is not None:
-            return tested_as(
-                strength, stratified_relevance(self, block, target, strength), CHI_SQUARE
-            )
+            return stratified_relevance(self, block, target, strength, exact=True)
         self.check_target(target)
         ones = replace(self, alpha=None, threshold=0.0)._measure(block, target, strength)
         return self._test(block, target, strength, bound, ones)

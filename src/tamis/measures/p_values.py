@@ -21,8 +21,9 @@ from tamis.core.target import Target
 from tamis.kernels.correlation import DENSE_NUMBER
 from tamis.kernels.exact_counts import deviance_steps, tails_of_counts
 from tamis.kernels.exact_tests import CHI_SQUARE, NUMBERS, gate_columns, test_columns
-from tamis.kernels.saddle_point import NORMAL_SCORES, retest
+from tamis.kernels.saddle_point import NORMAL_SCORES, retest, retest_given
 from tamis.kernels.threads import over_columns
+from tamis.measures.adjusted import Adjustment, given_target
 from tamis.measures.measure import Floats, Ints, Strength, Tested
 
 #: The names of the tests; the kernels know their positions.
@@ -36,8 +37,10 @@ TESTS = (
     "the F test",
     "a permutation test (saddle-point)",
     "the t test of normal scores",
+    "a test given the covariates (saddle-point)",
+    "exact tests of its categories",
 )
-T_TEST, F_TEST = 5, 6
+T_TEST, F_TEST, WITHIN = 5, 6, 10
 
 #: No counts are known: see `against_classes`.
 NO_ONES = np.empty(0, np.int64)
@@ -148,6 +151,40 @@ def _retest(block: ColumnBlock, form: TargetMoments, picks: Ints, tested: Tested
     scored = np.flatnonzero(~np.isnan(correlation) & (tested.test[picks] == NORMAL_SCORES))
     if len(scored):
         tested.p[picks[scored]] = variance_p(correlation[scored], 1, n - 2)
+
+
+def p_values_given(
+    block: ColumnBlock,
+    target: Target,
+    adjustment: Adjustment,
+    strength: Strength,
+    bound: float,
+    *,
+    by_classes: bool,
+) -> Tested:
+    """Test columns of numbers with weights or covariates.
+
+    The t and F tests take every row's error for equally large, and sums for normal. A class that is
+    rarer where the covariates say so, or a rare flag, is neither: the larger of their p-value and
+    that of another test counts. That other one is, for classes given covariates, the test of the
+    column in a logistic model with the covariates; with weights, and for numbers, a permutation
+    test of columns that are mostly one value.
+    """
+    explaining = adjustment.n_targets
+    most = max(bound, DOUBTED)
+    p = variance_p(strength.value, explaining, adjustment.rest(explaining, 0), most)
+    tested = tested_as(strength, p, T_TEST if explaining == 1 else F_TEST)
+    doubted = np.flatnonzero(tested.p <= DOUBTED)
+    if len(doubted):
+        form, n = given_target(target, by_classes), block.n_rows
+        over_columns(
+            lambda lo, hi: retest_given(
+                *block.arrays, doubted, *form.arrays, log_factorials(n), lo, hi, tested.p,
+                tested.test,
+            ),
+            np.arange(len(doubted) + 1) * n,
+        )  # fmt: skip
+    return tested
 
 
 class TargetMoments(NamedTuple):

@@ -14,9 +14,11 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, warn
 from tamis.core.target import Target
 from tamis.kernels import strata as kernel
-from tamis.kernels.strata import pairs_strata, relevance_strata
+from tamis.kernels.exact_tests import CHI_SQUARE
+from tamis.kernels.strata import exact_strata, pairs_strata, relevance_strata
 from tamis.kernels.threads import over_columns
-from tamis.measures.measure import Floats, Ints, Panel, Strength
+from tamis.measures.measure import Floats, Ints, Panel, Strength, Tested
+from tamis.measures.p_values import DOUBTED, WITHIN, log_factorials, tested_as
 from tamis.measures.panels import GappedColumns, gapped_columns
 
 #: The most cells a table of weights may have.
@@ -52,9 +54,14 @@ def strata_of(target: Target, measure: str) -> Strata:
 
 
 def stratified_relevance(
-    measure: Any, block: ColumnBlock, target: Target, result: Strength
-) -> Floats:
-    """Write strengths and cutoffs; return the p-values of the G-squared tests."""
+    measure: Any, block: ColumnBlock, target: Target, result: Strength, *, exact: bool
+) -> Tested:
+    """Write strengths and cutoffs; return the p-values.
+
+    The chi-square law of G-squared needs many rows in every cell. With `exact`, columns that have
+    few in some cell get exact tests inside the strata, if G-squared says that p may be small, and
+    weights count rows.
+    """
     s, k = strata_of(target, type(measure).__name__), target.n_classes
     c = gapped_columns(block, np.arange(block.width), np.nan)
     if block.width:
@@ -71,8 +78,20 @@ def stratified_relevance(
     zeros = np.diff(c.indptr) < block.n_rows
     result.cutoff[c.n_levels - 1 + zeros < 2] = np.nan
     df = found[:, kernel.DEGREES]
-    p: Floats = np.where(df > 0, chdtrc(np.maximum(df, 1), 2 * found[:, kernel.INFORMATION]), 1.0)
-    return p
+    p = np.where(df > 0, chdtrc(np.maximum(df, 1), 2 * found[:, kernel.INFORMATION]), 1.0)
+    tested = tested_as(result, p, CHI_SQUARE)
+    doubted = np.flatnonzero(tested.p <= DOUBTED)
+    if exact and len(doubted) and np.all(s.weights == np.floor(s.weights)):
+        counts = s.weights.astype(np.int64)
+        logs = log_factorials(int(counts.sum()))
+        over_columns(
+            lambda lo, hi: exact_strata(
+                c.indptr, c.rows, c.codes, c.n_levels, doubted, target.codes, k, s.codes, s.number,
+                counts, logs, lo, hi, WITHIN, tested.p, tested.test,
+            ),
+            np.arange(len(doubted) + 1) * block.n_rows,
+        )  # fmt: skip
+    return tested
 
 
 def values_of(measure: Any, found: Floats, strata: Strata) -> tuple[Floats, Floats]:

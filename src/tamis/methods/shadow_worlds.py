@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.decisions import Verdict
+from tamis.core.decisions import Decision, Verdict
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.p_levels import LEAST
 from tamis.core.target import Target
@@ -190,7 +190,12 @@ class SeparatingWorld(World):
     """The world of a rule that searches for separating sets, as OSFS does.
 
     Sets may hold real features and decoys, so one list has both: the real ones first, which must
-    stay. It is made anew after the real ones have changed; there are few of them.
+    stay. It is made anew after either of them has changed; there are few of them.
+
+    Kept features explain the target *together*, also those that are luck. A false feature had only
+    the other false ones against it; a decoy would have all of them, and the decoys besides. So each
+    decoy takes the place of one real feature, the one whose relevance is nearest to its own, and
+    that one is left out of the world (`beside`).
     """
 
     needs_real: ClassVar[bool] = True
@@ -205,45 +210,56 @@ class SeparatingWorld(World):
         """The columns whose decoys are kept, in order of arrival."""
         return np.array(list(self.decoys), np.int64)
 
-    def _all(self, arrivals: dict[int, Arrival]) -> Any:
-        """Return the really kept features and the decoys."""
-        if self._both is None:
-            self._both = self.rule.kept(self.measure, self.of_target)
-            self._both.decided_by_refusals = 1  # the selection itself warns of them
-            for arrival in arrivals.values():
-                self._both.add(arrival)
-            self._both.required = len(arrivals)
-            for decoy in self.decoys.values():
-                self._both.add(replace(decoy, feature=decoy.feature + AFTER_REAL))
-        return self._both
+    def beside(self, arrivals: Mapping[int, Arrival], required: int) -> list[Arrival]:
+        """Return the real features that decoys meet: those whose place no decoy takes.
+
+        Decoys choose in order of arrival. Features that must stay, the oldest ones, keep theirs.
+        """
+        every = list(arrivals.values())
+        stay, others = every[:required], every[required:]
+        for decoy in self.decoys.values():
+            if others:
+                distances = [abs(one.relevance - decoy.relevance) for one in others]
+                others.pop(distances.index(min(distances)))
+        return stay + others
+
+    def _all(self, real: Sequence[Arrival]) -> Any:
+        """Return real features and the decoys."""
+        both = self.rule.kept(self.measure, self.of_target)
+        both.decided_by_refusals = 1  # the selection itself warns of them
+        for arrival in real:
+            both.add(arrival)
+        both.required = len(real)
+        for decoy in self.decoys.values():
+            both.add(replace(decoy, feature=decoy.feature + AFTER_REAL))
+        return both
 
     def meet(self, decoy: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
         """Test a decoy, and the decoys given it."""
-        both, numbered = self._all(arrivals), replace(decoy, feature=decoy.feature + AFTER_REAL)
-        decision = self.rule.decide(numbered, both)
-        self._drop([gone.feature for gone in decision.evicts])
+        if self._both is None:
+            self._both = self._all(self.beside(arrivals, real.required))
+        decision = self.rule.decide(replace(decoy, feature=decoy.feature + AFTER_REAL), self._both)
+        self._drop(decision.evicts)
         if decision.reason in self._keeps:
-            both.add(numbered)
             # A copy: the column is a part of its block, which must not live as long as it does.
             self.decoys[decoy.feature] = replace(decoy, column=deepcopy(decoy.column))
+            self._both = None
 
     def newcomer(self, arrival: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
         """Drop the decoys that sets with a new real feature separate from the target."""
         self._both = None
-        if self.decoys:
-            others = {f: one for f, one in arrivals.items() if f != arrival.feature}
+        present = self.beside(arrivals, real.required)
+        others = [one for one in present if one.feature != arrival.feature]
+        if self.decoys and len(others) < len(present):  # no decoy takes its place
             both = self._all(others)
             at = both.consider(arrival)
-            gone = both.pruned(range(at), arrival, including=at)[1]
-            self._drop([decision.feature for decision in gone])
-            self._both = None
+            self._drop(both.pruned(range(at), arrival, including=at)[1])
 
-    def _drop(self, numbered: Sequence[int]) -> None:
-        mine = [feature for feature in numbered if feature >= AFTER_REAL]
-        if mine:
-            self._both.drop(mine)
-            for feature in mine:
+    def _drop(self, gone: Sequence[Decision]) -> None:
+        for feature in [decision.feature for decision in gone]:
+            if feature >= AFTER_REAL:
                 del self.decoys[feature - AFTER_REAL]
+                self._both = None
 
     def restore(self, decoys: Sequence[Arrival], real: Kept, columns: Sequence[Arrival]) -> None:
         """Keep the decoys of a saved world again."""
