@@ -33,8 +33,8 @@ def command(
 
     DATA is what tamis select reads, of any size; it is streamed, and rows stay in order. The name
     after --out gives the format: .parquet, .arrow, .csv, .tsv, .npy, .npz, .svm, .cols or .rows.
-    Columns are found by name, or by number if they have no names. Words and dates are written as
-    they are, not as codes. The target and the key are written too if DATA has them.
+    Columns are found by name, or by number if they have no names. Text and dates are written
+    unchanged. The target and the key are written too if DATA has them.
 
     \b
     Examples:

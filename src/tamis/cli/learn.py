@@ -101,8 +101,8 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once per
     pass, in order, and never loaded as a whole.
 
-    The first 4 MB decide whether svmlight indices begin at 0 or 1: an index 0 there means 0. If
-    one occurs only later, learning stops with an error; give --zero-based then.
+    svmlight indices begin at 0 if an index 0 occurs in the first 4 MB, else at 1. If one occurs
+    only later, learning stops with an error; give --zero-based then.
 
     \b
     Writes into the --out folder, all or nothing:

@@ -151,10 +151,10 @@ _READING = {
     ),
     "y": (
         "FILE",
-        "An .npy file with the target; or a table that is joined with DATA by --key, and has the "
-        "--target.",
+        "A file with the target: .npy, or a table that has the --target and is joined with DATA by "
+        "--key.",
     ),
-    "layer": ("NAME", "The layer of an AnnData file; or raw."),
+    "layer": ("NAME", "The layer of an AnnData file, or raw."),
     "query": ("SELECT", "An SQL query, for a database."),
 }
 
@@ -171,8 +171,8 @@ source_options = _as_one(
     ),
     click.Option(
         ["--missing-rows"], type=Choice(["error", "gaps"]),
-        help="If a table of a folder, or one that is fed, lacks some rows by its key: refuse it "
-        "(the default), or take their values as missing.",
+        help="Rows (by --key) that a daily or fed table lacks: raise an error (the default), or "
+        "take their values as missing.",
     ),
     click.Option(
         ["--transpose"], is_flag=True, default=None,

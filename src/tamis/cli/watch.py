@@ -38,10 +38,12 @@ def command(
     """Feed files to the selection in RUN as they appear in the folder INCOMING, each exactly once.
 
     A file is fed when it has stopped changing. Names that begin with . or _ or end in .part or .tmp
-    are ignored. Text whose last line is incomplete is ignored for a minute. A file that cannot be
-    fed is reported once and skipped, with the command that feeds it by hand (for example with
-    --ignore COLUMN); tamis status lists it, and it is tried again when it changes. Stop with
-    Ctrl-C. No file is moved or removed. With --once the exit code is 1 if a file could not be fed.
+    are ignored. Text whose last line is incomplete is ignored for a minute. No file is moved or
+    removed. Stop with Ctrl-C.
+
+    A file that cannot be fed is skipped and reported once, with the command that feeds it by hand
+    (for example with --ignore COLUMN). tamis status lists it, and it is tried again when it
+    changes. With --once the exit code is 1 if a file could not be fed.
 
     \b
     Examples:
