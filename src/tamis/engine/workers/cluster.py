@@ -77,12 +77,12 @@ class _Workers:
     def forget(self, reference: Any) -> None:
         """Do nothing: Dask forgets bytes that no task needs."""
 
-    def examine(self, task: Task, shared: Any, version: Version | None) -> _Answer:
+    def score(self, task: Task, shared: Any, version: Version | None) -> _Answer:
         """Score the blocks of a task on a worker."""
-        return self.submit(_examine, task, shared, version, self._ours)
+        return self.submit(_score, task, shared, version, self._ours)
 
 
-def _examine(task: Task, shared: bytes, version: Version | None, ours: dict[str, str]) -> Any:
+def _score(task: Task, shared: bytes, version: Version | None, ours: dict[str, str]) -> Any:
     from distributed import get_worker
 
     who = f"the worker {get_worker().address}"

@@ -61,7 +61,7 @@ def executor(cluster: Any) -> Iterator[Executor]:
                 copies = Copies(decides, found.share, found.forget)
 
             def submit(task: Task) -> Promise:
-                return found.examine(task, shared, None if copies is None else copies.latest())
+                return found.score(task, shared, None if copies is None else copies.latest())
 
             def note(task: Task, done: Done) -> None:
                 pace.took(task.last - task.first, done.seconds, done.size)

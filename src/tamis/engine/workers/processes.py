@@ -60,9 +60,9 @@ class Processes:
         with contextlib.suppress(OSError):  # in use by a reader, on some systems
             reference.unlink()
 
-    def examine(self, task: Task, shared: Path, version: Version | None) -> _Answer:
+    def score(self, task: Task, shared: Path, version: Version | None) -> _Answer:
         """Score the blocks of a task in a process."""
-        return self.submit(_examine, task, shared, version)
+        return self.submit(_score, task, shared, version)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
@@ -150,7 +150,7 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _examine(task: Task, shared: Path, version: Version | None) -> Done:
+def _score(task: Task, shared: Path, version: Version | None) -> Done:
     def copy() -> Copy | None:
         with contextlib.suppress(FileNotFoundError):
             return None if version is None else current(version, Path.read_bytes)

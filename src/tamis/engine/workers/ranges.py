@@ -72,7 +72,7 @@ class Crew(Protocol):
     def forget(self, reference: Any) -> None:
         """Delete what was shared."""
 
-    def examine(self, task: Task, shared: Any, version: Version | None) -> Promise:
+    def score(self, task: Task, shared: Any, version: Version | None) -> Promise:
         """Score the blocks of a task on a worker, given what was shared."""
 
 

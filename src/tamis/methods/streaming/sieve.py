@@ -299,21 +299,23 @@ class SieveStream(MeasuredStream):
         is_kept = weighed.is_left
         first_out = weighed.order[0] if overfull else -1
         for i in np.flatnonzero(pool.is_kept & ~is_kept).tolist():
-            evicts.append(self._told("pushed out" if i == first_out else "displaced", i, weighed))
+            evicts.append(
+                self._decision("pushed out" if i == first_out else "displaced", i, weighed)
+            )
         if overfull and first_out != new and not pool.is_kept[first_out]:
-            evicts.append(self._told("least", first_out, weighed))
-        decision = self._told("kept" if is_kept[new] else "reserve", new, weighed)
+            evicts.append(self._decision("least", first_out, weighed))
+        decision = self._decision("kept" if is_kept[new] else "reserve", new, weighed)
         if is_kept[new]:
             decision = replace(decision, level=arrival.level)
         self.log_.append(replace(decision, evicts=tuple(evicts)))
         returned = np.flatnonzero(is_kept[:new] & ~pool.is_kept[:new])
         for i in returned.tolist():
-            self.log_.append(self._told("returned", i, weighed), at=arrival.feature)
+            self.log_.append(self._decision("returned", i, weighed), at=arrival.feature)
         pool.is_kept = is_kept
         if overfull:
             pool.leave(weighed.order[:1])
 
-    def _told(self, reason: str, i: int, weighed: Weighed) -> Decision:
+    def _decision(self, reason: str, i: int, weighed: Weighed) -> Decision:
         """Return the decision about the feature at position i, with what it is worth."""
         pool, level = self._kept, np.nan
         cause: tuple[int, ...] = ()
@@ -381,9 +383,9 @@ class SieveStream(MeasuredStream):
         before = self.log_.replay()
         weighed = self._kept.weigh(self._kept.n_features)
         for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.candidates, before)).tolist():
-            self.log_.append(self._told("returned", i, weighed), at=len(self.log_) - 1)
+            self.log_.append(self._decision("returned", i, weighed), at=len(self.log_) - 1)
         for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.candidates, before)).tolist():
-            self.log_.append(self._told("displaced", i, weighed), at=len(self.log_) - 1)
+            self.log_.append(self._decision("displaced", i, weighed), at=len(self.log_) - 1)
 
 
 SieveRule.machinery = SieveStream
