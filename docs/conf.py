@@ -200,7 +200,8 @@ def described(text: str) -> tuple[str, str]:
     body = re.sub(r"^```.*?^```$", "", body, flags=MULTI)
     first = next((p for p in body.split("\n\n") if re.match(r"\s*[\w*`]", p)), "")
     plain = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", " ".join(first.split())).replace("**", "")
-    return title.lstrip("# "), re.split(r"(?<=[.?:])\s", plain)[0].rstrip(".:?") + "."
+    sentence = re.split(r"(?<=[.?])\s", plain)[0].rstrip(".:?")
+    return title.lstrip("# "), f"{sentence}."
 
 
 def write_plain_pages(app: Sphinx, error: Exception | None) -> None:

@@ -15,6 +15,7 @@ import pytest
 import tamis
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = sorted((ROOT / "tests").glob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -33,6 +34,26 @@ def test_versions_and_pythons_agree():
     pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
     assert re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1]) == pythons
+
+
+def test_a_release_finds_its_version_and_its_notes():
+    """The lines that .github/workflows/release.yml looks for are written as it expects."""
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    version = tamis.__version__
+    for file, line in (
+        ("src/tamis/_version.py", f'__version__ = "{version}"'),
+        ("CITATION.cff", f"version: {version.partition('.dev')[0]}"),
+        ("CHANGELOG.md", f"## {version.partition('.dev')[0]} "),
+    ):
+        assert file in workflow
+        assert any(text.startswith(line) for text in (ROOT / file).read_text().splitlines())
+
+
+def test_the_sdist_holds_what_its_tests_read():
+    sdist = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    read = set(re.findall(r'ROOT / "([\w.]+)"', "".join(p.read_text() for p in TESTS)))
+    assert {"conda", ".github"} <= read & folders <= set(sdist["targets"]["sdist"]["include"])
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ SITE = Path(__file__).parents[2] / "build" / "docs" / "html"
 PICTURES = Path(__file__).parents[2] / "bench-results" / "screenshots"
 PAGES = [
     *("index", "start", "messy-table", "choose-a-method", "reference", "commands", "measured"),
-    *("gallery/index", "gallery/plot_digits"),
+    *("gallery/index", "gallery/plot_digits", "api/Sieve", "faq"),
 ]
 
 
@@ -92,6 +92,27 @@ def test_search_finds_a_page(page_of):
     found = page.locator("#search-results ul.search li a")
     found.first.wait_for()
     assert any("genes.html" in (link.get_attribute("href") or "") for link in found.all())
+
+
+def test_search_works_without_a_server(browser, address):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((SITE / "search.html").as_uri() + "?q=covariates")
+    page.locator("#search-results ul.search li a").first.wait_for()
+    context.close()
+
+
+def test_the_first_page_shows_a_command_and_a_report(page_of):
+    page = page_of("index.html")
+    expect(page.locator("pre").first).to_contain_text("$ tamis select")
+    expect(page.get_by_alt_text("The report of the digits example")).to_be_visible()
+
+
+def test_names_lead_to_their_pages(page_of):
+    page = page_of("methods.html")
+    page.locator("td a", has_text="SAOLA").first.click()
+    expect(page.locator("h1")).to_contain_text("SAOLA")
+    expect(page.locator("pre").last).to_contain_text(">>> ")
 
 
 def test_the_menu_opens_on_a_phone(page_of):
