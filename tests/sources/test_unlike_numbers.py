@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,14 @@ Y = RNG.integers(0, 2, 60)
 X = RNG.normal(size=(60, 5)) + Y[:, None]
 MASKED = np.ma.masked_array(X, mask=RNG.random((60, 5)) < 0.2)
 DATES = np.datetime64("2020-01-01") + np.arange(300).reshape(60, 5)
+MASKED_Y = np.ma.masked_array(Y, mask=Y == 1)
+LEARNER = tamis.SOFS(n_features=2).fit(X, Y)
+
+
+def opened_model(X: Any) -> Any:
+    with TemporaryDirectory() as folder:
+        tamis.save_model(LEARNER, f"{folder}/model")
+        return tamis.open_model(f"{folder}/model").predict(X)
 
 
 @pytest.mark.parametrize(
@@ -33,22 +42,62 @@ DATES = np.datetime64("2020-01-01") + np.arange(300).reshape(60, 5)
         lambda X: tamis.SOFS(n_features=2).fit(X, Y),
         lambda X: tamis.encode.MDLP().fit(X, Y),
         lambda X: tamis.select(X, "saola", Y),
+        LEARNER.predict,
+        opened_model,
+        lambda X: tamis.FisherZ().p_values(X, Y),
+        lambda X: tamis.interaction(X, Y),
     ],
 )
-def test_masked_values_and_dates_are_refused(use: Callable[[Any], Any]) -> None:
+def test_masked_values_dates_and_complex_numbers_are_refused(use: Callable[[Any], Any]) -> None:
     with pytest.raises(InputError, match=r"masked array with \d+ masked values.*filled"):
         use(MASKED)
     with pytest.raises(InputError, match=r"X holds dates .*days"):
         use(DATES)
     with pytest.raises(InputError, match="X holds durations"):
         use(DATES - DATES.min())
+    for given in (X + 1j, sp.csr_matrix(X + 1j), sp.csc_matrix(X + 1j)):
+        with pytest.raises(
+            InputError, match=r"X holds complex numbers: .* as columns of their own"
+        ):
+            use(given)
     use(np.ma.masked_array(X))  # nothing is masked
 
 
-@pytest.mark.parametrize("select", [tamis.SAOLA().fit, lambda X, y: tamis.select(X, "saola", y)])
-def test_masked_targets_are_refused(select: Callable[..., Any]) -> None:
+FITS = [
+    tamis.SAOLA().fit,
+    tamis.SOFS(n_features=2).fit,
+    lambda X, y: tamis.SOFS(n_features=2).partial_fit(X, y, classes=[0, 1]),
+    lambda X, y: tamis.select(X, "saola", y),
+]
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_masked_and_complex_targets_are_refused(fit: Callable[..., Any]) -> None:
     with pytest.raises(InputError, match=r"y is a masked array with \d+ masked values.*X\[keep\]"):
-        select(X, np.ma.masked_array(Y, mask=Y == 1))
+        fit(X, MASKED_Y)
+    with pytest.raises(ValueError, match=r"complex128|Complex data not supported"):
+        fit(X, Y + 1j)
+
+
+@pytest.mark.parametrize("name", ["given", "sample_weight", "row_groups"])
+def test_what_comes_with_the_rows_is_not_unmasked(name: str) -> None:
+    method = tamis.Sieve(shadows=3) if name == "row_groups" else "saola"
+    with pytest.raises(InputError, match=f"{name} is a masked array with .* masked values"):
+        tamis.select(X, method, Y, **{name: MASKED_Y})
+    if name != "row_groups":
+        with pytest.raises(InputError, match=f"{name} holds dates"):
+            tamis.select(X, method, Y, **{name: DATES[:, 0]})
+
+
+def test_p_values_of_columns_with_gaps_or_infinity_are_refused() -> None:
+    holes = X.copy()
+    holes[7, 3] = np.nan
+    with pytest.raises(InputError, match="X holds NaN or infinity in column 3"):
+        tamis.FisherZ().p_values(holes, Y)
+    assert tamis.AnyShape().p_values(holes, Y)[3] < 1  # it takes them
+    holes[7, 3] = np.inf
+    with pytest.raises(InputError, match="X holds infinity in column 3"):
+        tamis.AnyShape().p_values(holes, Y)
 
 
 def test_damaged_files_are_told_in_one_sentence(tmp_path: Path) -> None:

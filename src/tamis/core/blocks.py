@@ -126,7 +126,9 @@ class ColumnBlock:
             return columns
         if hasattr(columns, "tocsc"):
             return cls(first, columns.shape[0], compressed_columns(columns).widened(), names)
-        dense = np.asarray(columns, dtype=np.float64)
+        given = np.asanyarray(columns)
+        refuse_unlike_numbers(given)
+        dense = np.asarray(given, dtype=np.float64)
         if dense.ndim == 1:
             dense = dense.reshape(-1, 1)
         if dense.ndim != 2:
@@ -286,12 +288,13 @@ def compressed_columns(matrix: Any) -> Compressed:
 
 
 def refuse_unlike_numbers(array: Any, called: str = "X") -> None:
-    """Raise an error for masked values, which NumPy would unmask, and for dates."""
+    """Raise an error for what NumPy would take for other numbers: masked values, dates, complex."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         n = int(np.count_nonzero(np.ma.getmaskarray(array)))
+        remedy = "pass X.filled(np.nan) and say what missing values mean with missing=, or "
         raise InputError(
-            f"{called} is a masked array with {n:,} masked values; pass {called}.filled(np.nan) "
-            "and say what missing values mean with missing=, or fill them with numbers"
+            f"{called} is a masked array with {n:,} masked values; "
+            f"{remedy if called == 'X' else ''}fill them with numbers"
         )
     kind = getattr(getattr(array, "dtype", None), "kind", "")
     if isinstance(array, np.ndarray) and kind in "mM":
@@ -300,16 +303,21 @@ def refuse_unlike_numbers(array: Any, called: str = "X") -> None:
             f"{called} holds {what} ({array.dtype}); turn them into numbers first, for example "
             f"into days: ({called} - {called}.min()) / np.timedelta64(1, 'D')"
         )
+    if kind == "c":
+        raise InputError(
+            f"{called} holds complex numbers: Complex data not supported; give real and imaginary "
+            "parts, or absolute values, as columns of their own"
+        )
 
 
 def refuse_broken(matrix: Any) -> None:
     """Raise an error for what would crash SciPy, or be taken for something else.
 
-    That is a SciPy matrix whose indices point outside it, an array with masked values and an array
-    of dates. Anything else passes.
+    That is a SciPy matrix whose indices point outside it, and what `refuse_unlike_numbers` refuses.
+    Anything else passes.
     """
+    refuse_unlike_numbers(matrix)
     if not hasattr(matrix, "tocsc"):
-        refuse_unlike_numbers(matrix)
         return
     shape, axes = tuple(matrix.shape), list[tuple[Any, int]]()
     if matrix.format in ("csr", "csc", "bsr"):

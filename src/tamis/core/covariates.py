@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import most_levels
+from tamis.core.blocks import most_levels, refuse_unlike_numbers
 from tamis.core.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -85,6 +85,7 @@ class Covariates:
 
 def checked_weights(weights: Any, n_rows: int) -> Floats:
     """Return sample weights as an array; raise an error unless there is a valid one per row."""
+    refuse_unlike_numbers(weights, "sample_weight")
     try:
         found = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -210,6 +210,7 @@ class Target:
 
 def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
     """Return the group of each row as numbers from 0, or raise an error."""
+    refuse_masked(labels, "row_groups")
     array = np.asarray(labels)
     if array.shape != (n_rows,):
         raise InputError(
@@ -230,8 +231,7 @@ def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
 
 def _vector(y: Any) -> npt.NDArray[Any]:
     """Return a target as an array with one value per row, none of them missing."""
-    if isinstance(y, np.ma.MaskedArray):
-        refuse_masked(y)
+    refuse_masked(y)
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()
@@ -239,6 +239,11 @@ def _vector(y: Any) -> npt.NDArray[Any]:
         raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
     if array.size == 0:
         raise InputError("y holds no rows; give one target value for each row")
+    if array.dtype.kind in "cV":
+        raise InputError(
+            f"y holds values of type {array.dtype}, which are neither classes nor real numbers; "
+            "give one label or number for each row"
+        )
     # NumPy turns a missing value in a list of strings into the string "nan": check first.
     is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
     if is_text or array.dtype.kind in "fOmM":
@@ -265,12 +270,13 @@ def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         ) from error
 
 
-def refuse_masked(y: Any) -> None:
+def refuse_masked(y: Any, called: str = "y") -> None:
     """Raise an error for a target with masked values: NumPy would unmask them."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        n = np.count_nonzero(np.ma.getmaskarray(y))
         raise InputError(
-            f"y is a masked array with {np.count_nonzero(np.ma.getmaskarray(y)):,} masked values; "
-            "leave out those rows: keep = ~np.ma.getmaskarray(y), then X[keep] and y[keep]"
+            f"{called} is a masked array with {n:,} masked values; leave out those rows: "
+            f"keep = ~np.ma.getmaskarray({called}), then X[keep] and {called}[keep]"
         )
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from tamis.core.blocks import RowBlock, refuse_broken
 from tamis.core.errors import InputError
-from tamis.core.target import refuse_missing
+from tamis.core.target import refuse_masked, refuse_missing
 from tamis.engine.learning.training import Schedule, Training
 from tamis.estimators.estimator import SelectingEstimator
 from tamis.kernels.row_scoring import buckets_of
@@ -309,6 +309,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
             # Blocks are many: later each label is checked to be a class, and no more.
             labels: npt.NDArray[Any] = y
         else:
+            refuse_masked(y)
             labels = np.asarray(column_or_1d(y, warn=True))
             refuse_missing(labels)
             check_classification_targets(labels)

@@ -296,6 +296,11 @@ class Measure(ABC):
     def p_values(self, columns: Any, target: Any) -> Floats:
         """Return the p-value of every column of an array, SciPy matrix or ColumnBlock."""
         block = ColumnBlock.of(columns)
+        wrong = np.isinf(block.entries) if self.takes_gaps else ~np.isfinite(block.entries)
+        if wrong.any():
+            column = block.column_of_entry(int(np.argmax(wrong)))
+            kinds = "infinity" if self.takes_gaps else "NaN or infinity"
+            raise InputError(f"X holds {kinds} in column {column}; fill or drop such values first")
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         return self.tested(block, encoded).p

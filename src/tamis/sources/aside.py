@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock, Compressed, refuse_unlike_numbers
 from tamis.core.covariates import Covariates
 from tamis.core.errors import InputError
 from tamis.core.names import Names
@@ -186,6 +186,7 @@ def covariates_of(given: Any) -> Covariates:
     if isinstance(given, Covariates):
         return given
     names = None
+    refuse_unlike_numbers(given, "given")
     if is_series(given):
         given, names = one_column(given, None)
     elif not hasattr(given, "shape") and not hasattr(given, "columns"):

@@ -192,9 +192,9 @@ class LinearScorer:
         """Return a scipy CSR matrix or a table of float64 of the expected width."""
         from scipy.sparse import issparse
 
+        refuse_broken(X)
         try:
             if issparse(X):
-                refuse_broken(X)
                 table = X.tocsr().astype(np.float64, copy=False)
             else:
                 table = np.asarray(X, np.float64)

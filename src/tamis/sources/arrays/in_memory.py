@@ -219,7 +219,10 @@ def _as_frame(data: Any) -> Any:
         frame = nw.from_native(data, eager_only=True)
         frame.columns  # noqa: B018  (narwhals checks for duplicate names here)
     except nw.exceptions.DuplicateError as error:
-        raise InputError(f"two columns have the same name; rename one of them: {error}") from error
+        details = " ".join(str(error).split())
+        raise InputError(
+            f"two columns have the same name; rename one of them ({details})"
+        ) from error
     return frame
 
 
