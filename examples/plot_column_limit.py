@@ -7,7 +7,7 @@ should they get? Here a gradient boosting model gets 20 columns out of 1,500: ch
 mRMR, at random, or 20 principal components instead. All selection happens inside the folds.
 
 This is an illustration, not evidence: one generated set of each kind, one seed. For evidence on
-many sets, see :doc:`the default method </default>`, and compare on your own data.
+real sets, see :doc:`a model with a column limit </column-limit>`, and compare on your own data.
 """
 
 import matplotlib.pyplot as plt
