@@ -30,6 +30,7 @@ from tamis.engine.persistent import feeding, watching
 from tamis.engine.persistent.state_file import LOCK, STATE
 from tamis.engine.persistent.watching import Watcher, look
 from tamis.sources.arrays.in_memory import MemorySource
+from waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -203,6 +204,7 @@ def test_text_that_may_be_incomplete_is_not_read_until_complete(tmp_path, monkey
     assert watcher.once() == 1
     assert_same_log(selection.run.log, expected_log(table()), "when complete")
     # A file without a final newline is accepted after a while.
+    monkeypatch.setattr(watching, "CUT_OFF", PATIENCE)
     (incoming / "b.csv").write_text(table(2, prefix="b").to_csv(index=False).rstrip("\n"))
     assert watcher.once() == 0
     monkeypatch.setattr(watching, "CUT_OFF", 0.0)
