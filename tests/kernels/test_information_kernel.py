@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
 from tamis.kernels import information as kernels
+from tamis.kernels.exact_tests import ENOUGH
 from tamis.kernels.information import entropy_table
 from tamis.kernels.levels import encode
 from tamis.kernels.rowlists import NODE_WIDTH, append_column
@@ -74,10 +75,24 @@ def test_information_and_entropy_of_a_column_are_those_of_its_counts(compiled, p
     rows = np.concatenate([[0], stored, [0]]).astype(np.int32)
     values = np.concatenate([[7.5], column[stored], [7.5]])
     got = run(rows, values, 1, len(stored) + 1, y, counts, table, h_class, room)
-    information, entropy, levels = got
-    assert levels == len(np.unique(column))
+    information, entropy, levels, rarest = got
+    sizes = np.unique(column, return_counts=True)[1]
+    assert levels == len(sizes)
+    assert rarest == (sizes.min() if levels > 2 else rarest)
     assert abs(entropy / (unit * n) - bits(column)) < 1e-12
     assert abs(information / (unit * n) - (bits(column) + bits(y) - bits(column, y))) < 1e-12
+
+
+def check_marks(ones: np.ndarray, dense: np.ndarray, y: np.ndarray, is_dense: bool) -> None:
+    """Check what the exact tests are told: counts of equal entries, and which rows are enough."""
+    classes = np.bincount(y)
+    for mark, column in zip(ones.tolist(), dense.T, strict=True):
+        sizes = np.unique(column, return_counts=True)[1]
+        if mark >= 0:
+            assert not is_dense
+            assert mark == y[column != 0].sum()
+        enough = len(sizes) > 2 and sizes.min() * classes.min() >= ENOUGH * len(y)
+        assert (mark == kernels.ENOUGH_ROWS - len(sizes)) == enough
 
 
 @modes
@@ -103,15 +118,23 @@ def test_both_layouts_give_strength_and_level_to_the_bit(
     values = np.concatenate([c[z] for c, z in zip(dense.T, nonzero, strict=True)])
     for data in ColumnBlock.of(dense).arrays, (np.empty(0), indptr, rows, values):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
-        many = np.zeros(1, np.bool_)
-        picked(kernels.relevance, compiled)(
-            *data, *form, 0, width, strength, level, many, np.empty(width, np.int64)
+        left, ones = np.zeros(2, np.bool_), np.empty(width, np.int64)
+        is_dense = len(data[0]) > 0
+        kernel = kernels.dense_relevance if is_dense else kernels.relevance
+        arrays = data[:1] if is_dense else data[1:]
+        picked(kernel, compiled)(*arrays, *form, 0, width, strength, level, left, ones)
+        others = np.flatnonzero(strength[:-1] == -1.0)
+        assert left[1] == (len(others) > 0)
+        picked(kernels.relevance_by_value, compiled)(
+            *data, others, *form, 0, len(others), strength, level, left, ones
         )
         assert strength[-1] == level[-1] == -7.0
-        results.append((strength[:-1].tobytes(), level[:-1].tobytes(), bool(many[0])))
+        many = bool(left[0])
+        results.append((strength[:-1].tobytes(), level[:-1].tobytes(), many))
+        check_marks(ones, dense, y, is_dense)
     assert results[0] == results[1]
     levels = [len(np.unique(c)) for c in dense.T]
-    assert many[0] == (max(levels) >= len(level_table))
+    assert many == (max(levels) >= len(level_table))
     for j, column in enumerate(dense.T):
         information = bits(column) + bits(y) - bits(column, y)
         total = bits(column) + bits(y)
@@ -168,7 +191,7 @@ def coded_columns(dense: np.ndarray):
     out_rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
     arrays = (np.empty(0), indptr, rows, values)
-    encode(*arrays, n, np.arange(width), out_pointers, out_rows, codes, level_pointers, counts)
+    encode(*arrays, n, np.arange(width), 0, out_pointers, out_rows, codes, level_pointers, counts)
     table = entropy_table(n)[0]
     entropies = [
         table[n] - table[counts[a:b]].sum() for a, b in itertools.pairwise(level_pointers.tolist())
@@ -210,9 +233,9 @@ def test_the_table_is_k_log_k_to_the_last_unit_and_far_from_overflow(n):
 def test_independent_columns_have_exactly_no_information():
     x, y = (a.ravel() for a in np.indices((7, 11)))
     table, unit = entropy_table(77)
-    strength, level, many = np.empty(1), np.empty(1), np.zeros(1, np.bool_)
-    kernels.relevance(
-        *ColumnBlock.of(x * 1.5).arrays, y.astype(np.uint16), np.bincount(y), table,
-        unit * 77, False, np.zeros(64), 0, 1, strength, level, many, np.empty(1, np.int64),
+    strength, level, left = np.empty(1), np.empty(1), np.zeros(2, np.bool_)
+    kernels.relevance_by_value(
+        *ColumnBlock.of(x * 1.5).arrays, np.arange(1), y.astype(np.uint16), np.bincount(y), table,
+        unit * 77, False, np.zeros(64), 0, 1, strength, level, left, np.empty(1, np.int64),
     )  # fmt: skip
     assert strength[0] == 0.0

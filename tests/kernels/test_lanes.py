@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from tamis.kernels._jit import jit
-from tamis.kernels.lanes import LANES, count_bits, filled, load, spread, store, transpose
+from tamis.kernels.lanes import (
+    LANES,
+    NARROWED,
+    WORD,
+    count_bits,
+    equal_bits,
+    filled,
+    load,
+    narrow,
+    spread,
+    store,
+    transpose,
+)
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 
@@ -63,3 +75,41 @@ def test_bits_are_counted(compiled):
     words = np.array([0, 1, 2**63, 2**64 - 1, 12345], dtype=np.uint64)
     wanted = sum(int(word).bit_count() for word in words)
     assert (_bits if compiled else _bits.py_func)(words) == wanted
+
+
+@jit
+def _narrow(values, at, codes, to):
+    """Write numbers as bytes."""
+    return narrow(values, at, codes, to)
+
+
+@jit
+def _equal_bits(codes, at, code):
+    """Mark equal bytes."""
+    return equal_bits(codes, at, code)
+
+
+@modes
+@pytest.mark.parametrize(
+    ("odd", "fits"),
+    [(-127.0, True), (127.0, True), (-0.0, True), (128.0, False), (-128.0, False), (0.5, False),
+     (1e300, False), (np.inf, False), (np.nan, False), (-126.5, False)],
+)  # fmt: skip
+def test_small_whole_numbers_become_bytes(compiled, odd, fits):
+    values = np.random.default_rng(0).integers(-127, 128, NARROWED + 2).astype(float)
+    values[5] = odd
+    codes = np.full(NARROWED + 3, 99, np.int8)
+    assert (_narrow if compiled else _narrow.py_func)(values, 1, codes, 2) == fits
+    wanted = values[1:-1] if fits else np.where(np.arange(NARROWED) == 4, 0, values[1:-1])
+    if fits or abs(odd) > 127 or odd != odd:
+        assert codes[2:-1].tolist() == wanted.tolist()
+    assert codes[[0, 1, -1]].tolist() == [99, 99, 99]  # nothing else is written
+
+
+@modes
+def test_equal_bytes_are_marked_by_bits(compiled):
+    codes = np.random.default_rng(0).integers(-2, 3, WORD + 3).astype(np.int8)
+    for code in (-2, 0, 1, 7):
+        word = int((_equal_bits if compiled else _equal_bits.py_func)(codes, 2, code))
+        wanted = (codes[2 : 2 + WORD] == code).tolist()
+        assert [word >> i & 1 == 1 for i in range(WORD)] == wanted

@@ -21,7 +21,13 @@ from tamis.kernels.exact_tests import fisher, least_fisher
 from tamis.kernels.saddle_point import sum_p
 from tamis.measures.auto import from_name, named
 from tamis.measures.measure import Measure
-from tamis.measures.p_values import TESTS, law_of_counts, log_factorials
+from tamis.measures.p_values import (
+    NO_ONES,
+    TESTS,
+    against_classes,
+    law_of_counts,
+    log_factorials,
+)
 from tamis.measures.pair_measure import PairMeasure
 
 DISCRETE = (MutualInformation(), SymmetricUncertainty(), GSquared(), GSquared(statistic="pearson"))
@@ -384,3 +390,34 @@ def test_one_word_brings_the_tests_of_the_papers_back(method: type) -> None:
     given = method(paper.measure_).fit(X, y)
     assert paper.kept_.tolist() == given.kept_.tolist()
     assert "paper" in repr(paper)
+
+
+# --- what is known from the counts ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("layout", [np.asfortranarray, sparse.csc_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("with_flags", [False, True])
+def test_tests_are_the_same_whatever_is_known_of_the_counts(numbers, layout, with_flags) -> None:
+    """Known counts skip kernels: they may not change a test, a p-value or the least one."""
+    rng = np.random.default_rng(1)
+    y = Target.of(rng.integers(0, 3, 900))
+    X = rng.integers(0, 4, (900, 30)).astype(float) * (rng.random((900, 30)) < 0.6)
+    X[:, 3:6] = rng.integers(-1, 2, (900, 3)) * (rng.random((900, 3)) < 0.05)
+    X[:, 6] = 0.0
+    X[:3, 7:9], X[3:, 7:9] = [[1, 2], [1, 3], [2, 2]], 0.0
+    if with_flags:
+        X[:, 9] = rng.random(900) < 0.3
+    block = ColumnBlock.of(layout(X))
+    strength = MutualInformation().relevance(block, y)
+    few = np.full(30, -1)
+    marks = MutualInformation()._measure(block, y, strength)
+    marks = few if numbers else marks
+    plain = against_classes(block, y, strength, 0.01, NO_ONES, numbers=numbers)
+    for ones in (few, marks):
+        told = against_classes(block, y, strength, 0.01, ones, numbers=numbers)
+        for one, other in ((told[0].p, plain[0].p), (told[0].least_p, plain[0].least_p)):
+            assert one.tobytes() == other.tobytes()
+        assert np.array_equal(told[0].test, plain[0].test)
+        assert np.array_equal(told[1], plain[1])
+    assert numbers or (marks < -1).any()

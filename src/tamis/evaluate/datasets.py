@@ -27,7 +27,7 @@ from tamis.core.errors import InputError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.kernels.scan import scan
+from tamis.kernels.scan import LARGEST, scan
 from tamis.sources import Source, format_of, open_source, reader
 from tamis.sources.axis import to_columns
 from tamis.sources.base import refuse_without_target
@@ -275,7 +275,7 @@ def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming, task: str) 
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
         values = X.ravel()
-    if scan(values)[0] >= 0:
+    if scan(values, LARGEST)[0] >= 0:
         raise InputError(
             f"{name} holds NaN or infinity; impute them, or drop such rows or columns first"
         )

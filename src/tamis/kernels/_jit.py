@@ -30,7 +30,7 @@ CACHE = os.environ.get("TAMIS_NO_CACHE", "") in ("", "0")
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel: arrays and numbers in, arrays and numbers out."""
-    return _cached(numba.njit(nogil=True, error_model="numpy")(function))
+    return _cached(numba.njit(nogil=True, error_model="numpy", **_NOT_FROM_C)(function))
 
 
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,8 +39,14 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     Arrays passed to it are not reference-counted while it runs (`_nrt=False`). Counting costs two
     atomic additions per array and call, which took three quarters of the time of a text parser.
     """
-    uncounted: dict[str, Any] = {"_nrt": False}  # an option missing from numba's own types
-    return _cached(numba.njit(nogil=True, error_model="numpy", **uncounted)(function))
+    options = {"_nrt": False} | _NOT_FROM_C
+    return _cached(numba.njit(nogil=True, error_model="numpy", **options)(function))
+
+
+#: Options that are missing from numba's own types: nothing calls kernels from C, and wrappers take
+#: a twentieth of the time to compile. (Those for Python stay: without them a call from Python, such
+#: as from a kernel that a test runs uncompiled, crashes.)
+_NOT_FROM_C: dict[str, Any] = {"no_cfunc_wrapper": True}
 
 
 # --- compiled code on disk -------------------------------------------------------------------

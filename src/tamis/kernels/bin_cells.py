@@ -54,10 +54,20 @@ def least_of_cells(
 
 
 @jit
+def _extremes(counts, size):
+    """Return the least and the largest of the first `size` counts."""
+    least, largest = counts[0], counts[0]
+    for i in range(size):
+        least, largest = min(least, counts[i]), max(largest, counts[i])
+    return least, largest
+
+
+@jit
 def _least(table, counts, width, group_counts, n, unordered, logs):
-    bins, classes = counts[:width], group_counts
-    expected = bins.min() * classes.min() / n
-    equal = max(bins.max() / bins.min(), classes.max() / classes.min()) <= EQUAL
+    rare_bin, full_bin = _extremes(counts, width)
+    rare_class, full_class = _extremes(group_counts, len(group_counts))
+    expected = rare_bin * rare_class / n
+    equal = max(full_bin / rare_bin, full_class / rare_class) <= EQUAL
     if expected >= (EXPECTED_IF_EQUAL if equal else EXPECTED):
         return -1.0
     first_group = 1 if len(group_counts) == 2 else 0

@@ -13,13 +13,15 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.correlation import DENSE_NUMBER
 from tamis.kernels.exact_counts import STEPS
 from tamis.kernels.levels import gather_nonzeros, whole_top
 from tamis.kernels.sorting import argsort
 
 #: Codes of the tests: positions in `tamis.measures.p_values.TESTS`.
 FISHER, COUNTS, ONE_CLASS, CUTS, CHI_SQUARE, NUMBERS = range(6)
+
+#: Not yet tested: the column has more than two levels.
+OPEN = 255
 
 #: Tables of columns with fewer ones than this are cached.
 FEW_ONES = 64
@@ -218,56 +220,90 @@ def _count_levels(rows, values, first, last, y, class_counts):
 
 
 @jit
-def _by_cuts(logs, n, class_counts, cells, sizes, background, log_bound, steps, tails, leasts):
-    """Test the rows above a few cuts; return the least p-value times their number, and its least.
+def _test_levels(
+    logs, n, class_counts, cells, sizes, background, numbers, unordered, log_bound, steps, tails,
+    leasts, above, own,
+):  # fmt: skip
+    """Return the least p-value of a few tests times their number, the least possible, and the test.
 
-    Cuts leave about a third of the rows off the background between them, and separate the
-    background if most rows are there.
+    Two levels are one test. Ordered levels: the rows above a few cuts, which leave about a third
+    of the rows off the background between them, and separate the background if most rows are there.
+    Categories without an order, or with few levels: every common level against the rest. `above`
+    and `own` are scratch.
     """
     n_classes, n_levels = len(class_counts), len(sizes)
-    rarest = n
+    cuts = numbers or not (unordered or n_levels <= FEW_CATEGORIES)
+    off, rarest = n - sizes[background], n
     for c in range(n_classes):
         rarest = min(rarest, class_counts[c])
-    off = n - sizes[background]
     sparse = 2 * off < n
     third = n if sparse and (off < 10 or off * rarest < 5 * n) else (off if sparse else n) / 3.0
-    above = np.zeros(n_classes, np.int64)
-    n_above, since, n_cuts, p, least = 0, 0, 0, 1.0, 1.0
-    for level in range(n_levels - 1, 0, -1):
-        for c in range(n_classes):
-            above[c] += cells[level, c]
+    n_above, since, n_tests, p, least, test = 0, 0, 0, 1.0, 1.0, CUTS
+    for c in range(n_classes):
+        above[c] = 0
+    for level in range(n_levels - 1, -1, -1):
         n_above += sizes[level]
         since += sizes[level]
-        beside = sparse and (level == background or level - 1 == background)
-        if since >= third or beside:
-            found, possible, _ = two_levels(
-                logs, n, class_counts, above, n_above, log_bound, steps, tails, leasts
-            )
+        for c in range(n_classes):
+            above[c] += cells[level, c]
+            own[c] = above[c] if cuts else cells[level, c]
+        if n_levels == 2:
+            tested = level == 1
+        elif cuts:
+            beside = sparse and (level == background or level - 1 == background)
+            tested = level > 0 and (since >= third or beside)
+        else:
+            tested = level == background or (sizes[level] >= 3 and 10 * sizes[level] >= off)
+        if tested:
+            found, possible, kind = two_levels(
+                logs, n, class_counts, own, n_above if cuts else sizes[level], log_bound, steps,
+                tails, leasts,
+            )  # fmt: skip
             p, least = min(p, found), min(least, possible)
-            n_cuts += 1
+            n_tests += 1
             since = 0
+            if n_levels == 2:
+                test = kind
     # Without a cut nothing is tested.
-    return (min(1.0, n_cuts * p), min(1.0, n_cuts * least)) if n_cuts else (1.0, 1.0)
+    return (min(1.0, n_tests * p), min(1.0, n_tests * least), test) if n_tests else (1.0, 1.0, test)
 
 
 @jit
-def _by_levels(logs, n, class_counts, cells, sizes, background, log_bound, steps, tails, leasts):
-    """Test every common level against the rest, times their number, and the least of that."""
-    n_tests, p, least = 0, 1.0, 1.0
-    off = n - sizes[background]
-    for level in range(len(sizes)):
-        if level == background or (sizes[level] >= 3 and 10 * sizes[level] >= off):
-            found, possible, _ = two_levels(
-                logs, n, class_counts, cells[level], sizes[level], log_bound, steps, tails, leasts
-            )
-            p, least = min(p, found), min(least, possible)
-            n_tests += 1
-    return min(1.0, n_tests * p), min(1.0, n_tests * least)
+def _test_cells(
+    logs, n, class_counts, cells, numbers, unordered, log_bound, steps, tails, leasts, sizes, above,
+    own,
+):  # fmt: skip
+    """Test a column by the rows of its levels, lowest first, and of each class.
+
+    Returns the p-value (-1: not yet), the least one, the test and the levels. The last three
+    arguments are scratch.
+    """
+    n_classes, n_levels = len(class_counts), len(cells)
+    if n_levels < 2:
+        return 1.0, 1.0, FISHER, n_levels
+    # Not a literal, for which another copy of the callee would be compiled.
+    background, rarest_level, rarest_class = np.int64(0), n, n
+    for level in range(n_levels):
+        sizes[level] = 0
+        for c in range(n_classes):
+            sizes[level] += cells[level, c]
+        if sizes[level] > sizes[background]:
+            background = level
+        rarest_level = min(rarest_level, sizes[level])
+    for c in range(n_classes):
+        rarest_class = min(rarest_class, class_counts[c])
+    if n_levels > 2 and not numbers and rarest_level * rarest_class >= ENOUGH * n:
+        return -1.0, 0.0, CHI_SQUARE, n_levels
+    p, least, test = _test_levels(
+        logs, n, class_counts, cells, sizes[:n_levels], background, numbers, unordered, log_bound,
+        steps, tails, leasts, above, own,
+    )  # fmt: skip
+    return p, least, test, n_levels
 
 
 @inline
 def _are_few(values, first, last, class_counts, n):
-    """Return whether `_by_cuts` would only separate zeros from few others, none a stored zero."""
+    """Return whether cuts would only separate zeros from few others, none a stored zero."""
     off, rarest, zeros = last - first, n, 0
     for c in range(len(class_counts)):
         rarest = min(rarest, class_counts[c])
@@ -277,74 +313,53 @@ def _are_few(values, first, last, class_counts, n):
 
 
 @inline
-def _by_sign(
-    rows, values, first, last, y, class_counts, logs, log_bound, steps, tails, leasts, above,
-    below,
-):  # fmt: skip
-    """Compute `_by_cuts` for columns with few nonzeros: no value need be sorted.
+def _count_signs(rows, values, first, last, y, class_counts, cells):
+    """Count numbers below, at and above zero by class; return how many of the three occur.
 
-    `above` and `below` are scratch.
+    Few nonzeros are only cut from the zeros, so they need not be sorted.
     """
-    n, n_classes, off, positive = len(y), len(class_counts), last - first, 0
-    for c in range(n_classes):
-        above[c], below[c] = 0, 0
+    cells[:] = 0
+    negative = 0
     for t in range(first, last):
-        if values[t] > 0.0:
-            above[y[rows[t]]] += 1
-            positive += 1
-        else:
-            below[y[rows[t]]] += 1
-    n_cuts, p, least = 0, 1.0, 1.0
-    if positive > 0:
-        p, least, _ = two_levels(
-            logs, n, class_counts, above, positive, log_bound, steps, tails, leasts
-        )
-        n_cuts += 1
-    if positive < off:
-        for c in range(n_classes):
-            above[c] = class_counts[c] - below[c]
-        found, possible, _ = two_levels(
-            logs, n, class_counts, above, n - (off - positive), log_bound, steps, tails, leasts
-        )
-        p, least = min(p, found), min(least, possible)
-        n_cuts += 1
-    return min(1.0, n_cuts * p), min(1.0, n_cuts * least)
+        negative += values[t] < 0.0
+    zero, high = (1, 2) if negative else (0, 1)
+    for c in range(len(class_counts)):
+        cells[zero, c] = class_counts[c]
+    for t in range(first, last):
+        c = y[rows[t]]
+        cells[zero, c] -= 1
+        cells[high if values[t] > 0.0 else 0, c] += 1
+    return high + (negative < last - first)
 
 
 @jit
-def many_levels(
-    rows, values, first, last, y, class_counts, numbers, unordered, logs, log_bound, steps, tails,
-    leasts,
+def test_many_levels(
+    flat, indptr, rows, values, picks, y, class_counts, numbers, unordered, logs, log_bound, steps,
+    tails, leasts, lo, hi, p, least, test, n_levels,
 ):  # fmt: skip
-    """Test a column of any values; return p-value (-1: not yet), least, test and levels."""
-    n, n_classes = len(y), len(class_counts)
-    cells = _count_levels(rows, values, first, last, y, class_counts)
-    n_levels = len(cells)
-    if n_levels < 2:
-        return 1.0, 1.0, FISHER, n_levels
-    sizes = np.zeros(n_levels, np.int64)
-    background, rarest_level, rarest_class = 0, n, n
-    for level in range(n_levels):
-        for c in range(n_classes):
-            sizes[level] += cells[level, c]
-        if sizes[level] > sizes[background]:
-            background = level
-        rarest_level = min(rarest_level, sizes[level])
-    for c in range(n_classes):
-        rarest_class = min(rarest_class, class_counts[c])
-    if n_levels == 2:
-        p, least, test = two_levels(
-            logs, n, class_counts, cells[1], sizes[1], log_bound, steps, tails, leasts
-        )
-        return p, least, test, 2
-    if not numbers and rarest_level * rarest_class >= ENOUGH * n:
-        return -1.0, 0.0, CHI_SQUARE, n_levels
-    form = (logs, n, class_counts, cells, sizes, background, log_bound, steps, tails, leasts)
-    if not numbers and (unordered or n_levels <= FEW_CATEGORIES):
-        p, least = _by_levels(*form)
-    else:
-        p, least = _by_cuts(*form)
-    return p, least, CUTS, n_levels
+    """Test the picked columns lo..hi-1, those that `test_columns` left open."""
+    n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    here, there = (own_rows, own_values) if dense else (rows, values)
+    signs, sizes = np.zeros((3, n_classes), np.int64), np.empty(n + 1, np.int64)
+    above, own = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+    for i in range(lo, hi):
+        j = picks[i]
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+        else:
+            first, last = indptr[j], indptr[j + 1]
+        few = numbers and _are_few(there, first, last, class_counts, n)
+        if few:
+            cells = signs[: _count_signs(here, there, first, last, y, class_counts, signs)]
+        else:
+            cells = _count_levels(here, there, first, last, y, class_counts)
+        p[j], least[j], test[j], n_levels[j] = _test_cells(
+            logs, n, class_counts, cells, numbers, unordered[j], log_bound, steps, tails, leasts,
+            sizes, above, own,
+        )  # fmt: skip
+        if few:
+            test[j], n_levels[j] = CUTS, 3  # or more
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -385,70 +400,94 @@ def _is_dense_number(values, first, last, n):
 
 
 @jit
+def mark_open(flat, indptr, values, ones, n, numbers, p, least, test, n_levels):
+    """Do what `test_columns` does for a block without columns of two levels; else return False.
+
+    Most data that are not flags have none, and then that kernel need not be compiled. Dense columns
+    must be categories.
+    """
+    dense = len(indptr) == 0
+    there = flat if dense else values
+    for j in range(len(ones)):
+        if ones[j] < -1:
+            continue
+        first, last = (j * n, (j + 1) * n) if dense else (indptr[j], indptr[j + 1])
+        value, several, t = 0.0, False, first
+        while t < last and not several:
+            if value == 0.0:
+                value = there[t]
+            else:
+                several = there[t] != value and (there[t] != 0.0 or not dense)
+            t += 1
+        if value != 0.0 and not several:
+            return False
+        p[j], least[j], test[j], n_levels[j] = 1.0, 1.0, FISHER, 1
+        if not several:
+            continue
+        test[j] = OPEN
+        if numbers and 2 * (last - first) >= n and _is_dense_number(there, first, last, n):
+            p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
+    return True
+
+
+@jit
 def test_columns(
-    flat, indptr, rows, values, ones, y, class_counts, numbers, unordered, logs, log_bound, steps,
-    tails, leasts, lo, hi, p, least, test, n_levels,
+    flat, indptr, rows, values, ones, y, class_counts, numbers, logs, log_bound, steps, tails,
+    leasts, lo, hi, p, least, test, n_levels,
 ):  # fmt: skip
-    """Test columns lo..hi-1 of a block against classes.
+    """Test columns lo..hi-1 of a block against classes, if they have two levels.
 
     `ones`, if it is not empty, are known counts of the entries in class 1 of columns of equal
-    entries, -1 where they are not known. Dense columns marked `DENSE_NUMBER` are passed over.
+    entries, -1 where they are not known. Columns with lower numbers are passed over.
 
     `numbers` says that columns are numbers: those that are not mostly zero are left for another
-    test (`NUMBERS`). Where the caller has to compute the p-value it is -1.
+    test (`NUMBERS`), and their p-value is -1. All others get the test `OPEN`.
     """
     n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     # Assigned outside of the loop: inside, Numba would update reference counts for each column,
     # which costs more than most of its tests.
     here, there = (own_rows, own_values) if dense else (rows, values)
-    own, below = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+    own = np.zeros(n_classes, np.int64)
     # Nearly all columns of big sparse data hold a few equal entries (-1: not yet computed).
-    known, known_least = np.full((FEW_ONES, FEW_ONES), -1.0), np.full(FEW_ONES, -1.0)
+    known, known_least = np.empty((FEW_ONES, FEW_ONES)), np.empty(FEW_ONES)
+    known[:], known_least[:] = -1.0, -1.0
     last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
         if dense:
-            column = flat[j * n : (j + 1) * n]
-            passed_over = len(ones) > 0 and ones[j] == DENSE_NUMBER
-            first, last = 0, 0 if passed_over else gather_nonzeros(column, own_rows, own_values)
+            if len(ones) > 0 and ones[j] < -1:
+                continue
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
         else:
             first, last = last, indptr[j + 1]
+            if len(ones) > 0 and ones[j] < -1:
+                continue
         count = last - first
         p[j], least[j], test[j], n_levels[j] = 1.0, 1.0, FISHER, 1
-        if count > 0:
-            if len(ones) and ones[j] >= 0:
-                own[0], own[1] = count - ones[j], ones[j]
-                same = True
-            else:
-                same = _count_ones(here, there, first, last, y, own)
-            if same and count == n:
-                pass
-            elif same and n_classes == 2 and count < FEW_ONES:
-                n_levels[j] = 2
-                if known[count, own[1]] < 0.0:
-                    known[count, own[1]] = fisher(
-                        logs, n, class_counts[1], count, own[1], log_bound
-                    )
-                    known_least[count] = least_fisher(logs, n, class_counts[1], count)
+        if count == 0:
+            continue
+        if len(ones) and ones[j] >= 0:
+            own[0], own[1] = count - ones[j], ones[j]
+            same = True
+        else:
+            same = _count_ones(here, there, first, last, y, own)
+        if same and count == n:
+            continue
+        if same:
+            n_levels[j] = 2
+            few = n_classes == 2 and count < FEW_ONES
+            if few and known[count, own[1]] >= 0.0:
                 p[j], least[j] = known[count, own[1]], known_least[count]
-            elif same:
-                n_levels[j] = 2
-                p[j], least[j], test[j] = two_levels(
-                    logs, n, class_counts, own, count, log_bound, steps, tails, leasts
-                )
-            elif numbers and 2 * count >= n and _is_dense_number(there, first, last, n):
-                p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
-            elif numbers and _are_few(there, first, last, class_counts, n):
-                test[j], n_levels[j] = CUTS, 3  # or more
-                p[j], least[j] = _by_sign(
-                    here, there, first, last, y, class_counts, logs, log_bound, steps, tails,
-                    leasts, own, below,
-                )  # fmt: skip
-            else:
-                p[j], least[j], test[j], n_levels[j] = many_levels(
-                    here, there, first, last, y, class_counts, numbers, unordered[j], logs,
-                    log_bound, steps, tails, leasts,
-                )  # fmt: skip
+                continue
+            p[j], least[j], test[j] = two_levels(
+                logs, n, class_counts, own, count, log_bound, steps, tails, leasts
+            )
+            if few:
+                known[count, own[1]], known_least[count] = p[j], least[j]
+        elif numbers and 2 * count >= n and _is_dense_number(there, first, last, n):
+            p[j], least[j], test[j] = -1.0, 0.0, NUMBERS
+        else:
+            test[j] = OPEN
 
 
 @jit

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import jit
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.exact_tests import ENOUGH
+from tamis.kernels.lanes import NARROWED, WORD, count_bits, equal_bits, narrow
 from tamis.kernels.levels import (
     FEW_LEVELS,
     code_by_sorting,
@@ -26,6 +28,13 @@ from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 #: Results of two-level columns with fewer entries than this are cached.
 FEW_ENTRIES = 64
+
+#: Marks columns with enough rows of every level and class for a chi-square test: less their levels.
+ENOUGH_ROWS = -2
+
+#: Levels are counted 64 rows at a time if there are at most so many of them, and of levels times
+#: classes.
+MOST_SWEPT, MOST_CELLS = 8, 32
 
 #: A table entry is off by at most one unit; sums smaller than this per lookup are zero.
 ROUNDING = 2
@@ -51,64 +60,198 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
 
 @jit
 def relevance(
-    flat, indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
-    strength, cutoff, many, ones_of,
+    indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi, strength,
+    cutoff, left, ones_of,
 ):  # fmt: skip
-    """Compute strength and cutoff of columns lo..hi-1 of a block towards the class.
+    """Compute strength and cutoff of compressed columns lo..hi-1 of a block towards the class.
 
     `cutoff_table` holds the cutoff for each number of levels; a column with more levels than it
-    knows gets minus their number, for the caller to look up, and ``many[0]`` is set. `ones_of`
-    gets the entries in class 1 of columns whose entries are all equal, else -1.
+    knows gets minus their number, for the caller to look up, and ``left[0]`` is set. Columns whose
+    values cannot index a table get the strength -1, and ``left[1]`` is set: `relevance_by_value`
+    is for them.
+
+    `ones_of` gets the entries in class 1 of columns whose entries are all equal, `ENOUGH_ROWS` less
+    the levels of others if there are enough rows for a chi-square test, else -1.
     """
-    n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
-    class_entropy = table[n]
-    for c in range(n_classes):  # a loop, because numba's `sum` is slow to load
-        class_entropy -= table[class_counts[c]]
+    n, n_classes = len(y), len(class_counts)
+    class_entropy, rarest_class = _of_classes(class_counts, table)
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
     # always two classes. The result then depends on two small numbers only, and is cached.
-    known = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1.0)
-    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
-    last = 0 if dense else indptr[lo]
+    known = np.empty((FEW_ENTRIES, FEW_ENTRIES, 2))
+    known[:] = -1.0
+    last = indptr[lo]
     for j in range(lo, hi):
-        few, count, ones = False, 0, 0
-        ones_of[j] = -1
-        if dense:
-            information, entropy, levels = _dense_information(
-                flat[j * n : (j + 1) * n], y, class_counts, table, class_entropy, counts, own_rows,
-                own_values,
-            )  # fmt: skip
+        ones, ones_of[j] = 0, -1
+        first, last = last, indptr[j + 1]
+        count = last - first
+        if count == 0:
+            strength[j], cutoff[j] = 0.0, np.nan
+            continue
+        value = values[first]
+        same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
+        if same:
+            for t in range(first, last):
+                same &= values[t] == value
+                ones += y[rows[t]]
+        few = same and count < FEW_ENTRIES
+        if few and known[count, ones, 0] >= 0.0:
+            strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]
+            ones_of[j] = ones
+            continue
+        if same:
+            information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
+            ones_of[j], levels, rarest = ones, 2, 0
         else:
-            first, last = last, indptr[j + 1]
-            count = last - first
-            if count == 0:
-                strength[j], cutoff[j] = 0.0, np.nan
+            top = whole_top(values, first, last)
+            size = (top + 1) * n_classes
+            if top < 0 or size > len(counts):
+                strength[j], left[1] = -1.0, True
                 continue
-            value = values[first]
-            same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
-            if same:
-                for t in range(first, last):
-                    same &= values[t] == value
-                    ones += y[rows[t]]
-            ones_of[j] = ones if same else -1
-            few = same and count < FEW_ENTRIES
-            if few and known[count, ones, 0] >= 0.0:
-                strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]
-                continue
-            if same:
-                information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
-                levels = 2
-            else:
-                information, entropy, levels = column_information(
-                    rows, values, first, last, y, class_counts, table, class_entropy, counts
-                )
+            for cell in range(size):
+                counts[cell] = 0
+            for t in range(first, last):
+                counts[int(values[t]) * n_classes + y[rows[t]]] += 1
+            information, entropy, levels, rarest = _from_counts(
+                counts, top, class_counts, table, class_entropy
+            )
+        if levels > 2 and rarest * rarest_class >= ENOUGH * n:
+            ones_of[j] = ENOUGH_ROWS - levels
         strength[j], cutoff[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, cutoff_table
         )
         if few:
             known[count, ones, 0], known[count, ones, 1] = strength[j], cutoff[j]
-        if levels >= len(cutoff_table):
-            many[0] = True
+        left[0] |= levels >= len(cutoff_table)
+
+
+@jit
+def dense_relevance(
+    flat, y, class_counts, table, units, symmetric, cutoff_table, lo, hi, strength, cutoff, left,
+    ones_of,
+):  # fmt: skip
+    """Compute `relevance` for dense columns, which lie end to end in `flat`."""
+    n, n_classes = len(y), len(class_counts)
+    class_entropy, rarest_class = _of_classes(class_counts, table)
+    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
+    n_words = (n + WORD - 1) // WORD
+    codes, rest = np.zeros(n_words * WORD, np.int8), np.zeros(n_words, np.uint64)
+    members = np.zeros(n_words * n_classes, np.uint64)
+    for row in range(n):
+        at = n_words * y[row] + row // WORD
+        members[at] |= np.uint64(1) << np.uint64(row % WORD)
+    for j in range(lo, hi):
+        ones_of[j], first = -1, j * n
+        found = -1
+        if n >= WORD and _as_codes(flat, first, n, codes):
+            found = _count_in_words(codes, n, n_classes, members, n_words, rest, counts)
+        if found < 0:
+            column = flat[first : first + n]
+            low, size = whole_range(column)
+            if size == 0 or size * n_classes > len(counts):
+                strength[j], left[1] = -1.0, True
+                continue
+            for cell in range(size * n_classes):
+                counts[cell] = 0
+            for row in range(n):
+                counts[(int(column[row]) - low) * n_classes + y[row]] += 1
+            found = size
+        information, entropy, levels, rarest = _from_counts(
+            counts, found - 1, class_counts, table, class_entropy
+        )
+        if levels > 2 and rarest * rarest_class >= ENOUGH * n:
+            ones_of[j] = ENOUGH_ROWS - levels
+        strength[j], cutoff[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, cutoff_table
+        )
+        left[0] |= levels >= len(cutoff_table)
+
+
+@jit
+def relevance_by_value(
+    flat, indptr, rows, values, picks, y, class_counts, table, units, symmetric, cutoff_table, lo,
+    hi, strength, cutoff, left, ones_of,
+):  # fmt: skip
+    """Compute `relevance` for the picked columns lo..hi-1, whatever their values."""
+    n, dense = len(y), len(indptr) == 0
+    class_entropy, rarest_class = _of_classes(class_counts, table)
+    counts = np.zeros((FEW_LEVELS + 1) * len(class_counts), np.int64)
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    here, there = (own_rows, own_values) if dense else (rows, values)
+    for i in range(lo, hi):
+        j = picks[i]
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+        else:
+            first, last = indptr[j], indptr[j + 1]
+        information, entropy, levels, rarest = column_information(
+            here, there, first, last, y, class_counts, table, class_entropy, counts
+        )
+        if levels > 2 and rarest * rarest_class >= ENOUGH * n:
+            ones_of[j] = ENOUGH_ROWS - levels
+        strength[j], cutoff[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, cutoff_table
+        )
+        left[0] |= levels >= len(cutoff_table)
+
+
+@inline
+def _of_classes(class_counts, table):
+    """Return the entropy of the class, n times in units, and the rows of the rarest class."""
+    n = 0
+    for c in range(len(class_counts)):  # a loop, because numba's `sum` is slow to load
+        n += class_counts[c]
+    entropy, rarest = table[n], n
+    for c in range(len(class_counts)):
+        entropy -= table[class_counts[c]]
+        rarest = min(rarest, class_counts[c])
+    return entropy, rarest
+
+
+@inline
+def _as_codes(flat, first, n, codes):
+    """Write a column as bytes; return whether all values are whole and small."""
+    whole = n - n % NARROWED
+    fits = True
+    for row in range(0, whole, NARROWED):
+        fits &= narrow(flat, first + row, codes, row)
+    for row in range(whole, n):
+        value = flat[first + row]
+        small = abs(value) <= 127.0 and value == np.floor(value)
+        fits &= small
+        codes[row] = int(value) if small else 0
+    return fits
+
+
+@inline
+def _count_in_words(codes, n, n_classes, members, n_words, rest, counts):
+    """Count levels by class, 64 rows at a time; return how many levels, -1 if too many.
+
+    Levels are in the order in which they occur. `members` are the rows of each class, as bits.
+    """
+    for word in range(n_words):
+        rest[word] = ~np.uint64(0)
+    if n % WORD:
+        rest[n_words - 1] = (np.uint64(1) << np.uint64(n % WORD)) - np.uint64(1)
+    found, begin = 0, 0
+    while True:
+        while begin < n_words and rest[begin] == 0:
+            begin += 1
+        if begin == n_words:
+            return found
+        if found == MOST_SWEPT or found * n_classes >= MOST_CELLS:
+            return -1
+        first = rest[begin]
+        code = codes[begin * WORD + count_bits((first - np.uint64(1)) & ~first)]
+        for c in range(n_classes):
+            counts[found * n_classes + c] = 0
+        for word in range(begin, n_words):
+            equal = equal_bits(codes, word * WORD, code) & rest[word]
+            rest[word] ^= equal
+            for c in range(n_classes):
+                members_in = members[c * n_words + word]
+                counts[found * n_classes + c] += count_bits(equal & members_in)
+        found += 1
 
 
 @jit
@@ -120,20 +263,6 @@ def _two_by_two(count, ones, class_counts, table, class_entropy):
     joint += table[class_counts[1] - ones] + table[class_counts[0] - (count - ones)]
     information = entropy + class_entropy - table[n] + joint
     return (information if information > ROUNDING * 9 else 0), entropy
-
-
-@jit
-def _dense_information(column, y, class_counts, table, class_entropy, counts, rows, values):
-    """Compute `column_information` for a dense column; `rows` and `values` are scratch."""
-    n_classes = len(class_counts)
-    low, size = whole_range(column)
-    if 0 < size * n_classes <= len(counts):
-        counts[: size * n_classes] = 0
-        for row in range(len(y)):
-            counts[(int(column[row]) - low) * n_classes + y[row]] += 1
-        return _from_counts(counts, size - 1, class_counts, table, class_entropy)
-    count = gather_nonzeros(column, rows, values)
-    return column_information(rows, values, 0, count, y, class_counts, table, class_entropy, counts)
 
 
 @jit
@@ -153,6 +282,8 @@ def _scaled(information, entropies, levels, units, symmetric, cutoff_table):
 def column_information(rows, values, first, last, y, class_counts, table, class_entropy, counts):
     """Return information with the class, entropy (both n times, in units) and levels of a column.
 
+    Also the rows of its rarest level, or 0.
+
     The column is entries first..last-1 of `rows` and `values`; making a slice would cost more than
     counting a short column.
     """
@@ -170,7 +301,7 @@ def column_information(rows, values, first, last, y, class_counts, table, class_
         entropy = table[n] - table[count] - table[n - count]
         information = entropy + class_entropy - table[n] + joint
         small = ROUNDING * 3 * (n_classes + 1)
-        return (information if information > small else 0), entropy, (2 if count < n else 1)
+        return (information if information > small else 0), entropy, (2 if count < n else 1), 0
     top = whole_top(values, first, last)
     if top >= 0:
         size = (top + 1) * n_classes
@@ -216,7 +347,7 @@ def _count_few(rows, values, first, last, y, n_classes, counts):
 
 @jit
 def _from_counts(cells, found, class_counts, table, class_entropy):
-    """Return information, entropy and levels from the counts of levels 0..found by class.
+    """Return information, entropy, levels and rows of the rarest from counts of levels 0..found.
 
     Level 0 (zero) holds stored zeros only; the rows that are not stored are added here.
     """
@@ -230,7 +361,7 @@ def _from_counts(cells, found, class_counts, table, class_entropy):
         cells[c] += missing
     entropy = table[n]
     joint = 0
-    occupied = 0
+    occupied, rarest = 0, n
     for level in range(found + 1):
         in_level = 0
         for c in range(n_classes):
@@ -238,11 +369,13 @@ def _from_counts(cells, found, class_counts, table, class_entropy):
             joint += table[cell]
             in_level += cell
         entropy -= table[in_level]
-        occupied += in_level > 0
+        if in_level > 0:
+            occupied += 1
+            rarest = min(rarest, in_level)
     information = entropy + class_entropy - table[n] + joint
     if information <= ROUNDING * (occupied + 1) * (n_classes + 1):
         information = 0
-    return information, entropy, occupied
+    return information, entropy, occupied, rarest
 
 
 @jit

@@ -21,6 +21,9 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 
 LANES = 8
 
+#: How many numbers `narrow` takes, and how many bytes `equal_bits`.
+NARROWED, WORD = 16, 64
+
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 
@@ -76,6 +79,20 @@ def count_bits(word):
     return int(word).bit_count()
 
 
+def narrow(array, at, out, to):
+    """Write array[at:at+16] to out[to:to+16] as bytes; return whether all are from -127 to 127."""
+    part = np.asarray(array[at : at + NARROWED])
+    fits = (np.abs(part) <= 127) & (part == np.trunc(part))
+    out[to : to + NARROWED] = np.where(fits, part, 0)
+    return bool(fits.all())
+
+
+def equal_bits(codes, at, code):
+    """Return a word whose bit i says whether codes[at + i] is `code`, for 64 bytes."""
+    equal = codes[at : at + WORD] == code
+    return np.packbits(equal, bitorder="little").view(np.uint64)[0]
+
+
 # --- how they are compiled -----------------------------------------------------------------------
 
 
@@ -102,6 +119,16 @@ def _type_filled(context):
 @type_callable(transpose)
 def _type_transpose(context):
     return lambda array, at, stride, out, to: types.none
+
+
+@type_callable(narrow)
+def _type_narrow(context):
+    return lambda array, at, out, to: types.boolean
+
+
+@type_callable(equal_bits)
+def _type_equal_bits(context):
+    return lambda codes, at, code: types.uint64
 
 
 @infer_global(count_bits)
@@ -175,6 +202,48 @@ def _transpose(context, builder, sig, args):
 @lower_builtin(count_bits, types.uint64)
 def _count_bits(context, builder, sig, args):
     return builder.ctpop(args[0])
+
+
+@lower_builtin(narrow, types.Array, types.Integer, types.Array, types.Integer)
+def _narrow(context, builder, sig, args):
+    source, target = sig.args[0], sig.args[2]
+    at, to = (_as_index(context, builder, sig.args[i], args[i]) for i in (1, 3))
+    doubles, ints = ir.VectorType(_DOUBLE, NARROWED), ir.VectorType(ir.IntType(32), NARROWED)
+    octets = ir.VectorType(ir.IntType(8), NARROWED)
+
+    def all_of(number):
+        return ir.Constant(doubles, [ir.Constant(_DOUBLE, number)] * NARROWED)
+
+    place = builder.gep(context.make_array(source)(context, builder, args[0]).data, [at])
+    values = builder.load(builder.bitcast(place, doubles.as_pointer()), align=8)
+    inside = builder.and_(
+        builder.fcmp_ordered("<=", values, all_of(127.0)),
+        builder.fcmp_ordered(">=", values, all_of(-127.0)),
+    )
+    values = builder.select(inside, values, all_of(0.0))
+    whole = builder.fptosi(values, ints)
+    fits = builder.and_(inside, builder.fcmp_ordered("==", builder.sitofp(whole, doubles), values))
+    place = builder.gep(context.make_array(target)(context, builder, args[2]).data, [to])
+    place = builder.bitcast(place, octets.as_pointer())
+    builder.store(builder.trunc(whole, octets), place, align=1)
+    bits = ir.IntType(NARROWED)
+    return builder.icmp_unsigned("==", builder.bitcast(fits, bits), ir.Constant(bits, -1))
+
+
+@lower_builtin(equal_bits, types.Array, types.Integer, types.Integer)
+def _equal_bits(context, builder, sig, args):
+    octet = ir.IntType(8)
+    octets = ir.VectorType(octet, WORD)
+    at = _as_index(context, builder, sig.args[1], args[1])
+    data = context.make_array(sig.args[0])(context, builder, args[0]).data
+    place = builder.bitcast(builder.gep(data, [at]), octets.as_pointer())
+    values = builder.load(place, align=1)
+    code = context.cast(builder, args[2], sig.args[2], types.int8)
+    one = builder.insert_element(ir.Constant(octets, ir.Undefined), code, _i32(0))
+    code = builder.shuffle_vector(
+        one, one, ir.Constant(ir.VectorType(ir.IntType(32), WORD), [0] * WORD)
+    )
+    return builder.bitcast(builder.icmp_signed("==", values, code), ir.IntType(64))
 
 
 def _i32(number):

@@ -56,7 +56,7 @@ def code_values(values, count, codes, levels):
 
     Writes `codes`; returns the number of levels other than zero. `levels` is scratch for them.
     """
-    top = whole_top(values, 0, count)
+    top = whole_top(values, np.int64(0), count)  # a literal would be compiled once more
     if top >= 0:
         known = np.zeros(top + 1, np.int32)
         found = 0
@@ -125,15 +125,35 @@ def compress(dense, picks, indptr, rows, values):
 
 
 @jit
+def encode_whole(flat, n, picks, out_pointers, out_rows, out_codes, level_pointers, counts):
+    """Code dense columns, as `encode` does, up to the first that cannot index a table.
+
+    Return the number of columns that were coded. Columns of whole numbers need no other kernel.
+    """
+    cells = np.empty(max(FEW_LEVELS, 2 * n) + 1, np.int64)
+    for i in range(len(picks)):
+        column = flat[picks[i] * n : (picks[i] + 1) * n]
+        low, size = whole_range(column)
+        if size == 0:
+            return i
+        _encode_whole(
+            column, low, cells[:size], i,
+            out_pointers, out_rows, out_codes, level_pointers, counts,
+        )  # fmt: skip
+    return len(picks)
+
+
+@jit
 def encode(
-    flat, indptr, rows, values, n, picks, out_pointers, out_rows, out_codes, level_pointers, counts
-):
-    """Code some columns of a block, each relative to its most common level.
+    flat, indptr, rows, values, n, picks, begin, out_pointers, out_rows, out_codes, level_pointers,
+    counts,
+):  # fmt: skip
+    """Code some columns of a block from ``picks[begin]`` on, each relative to its commonest level.
 
     ``out_rows`` and ``out_codes`` need one element per entry of the columns and one more,
     ``counts`` needs entries + 1 levels per column. A dense column has n entries.
     """
-    dense, longest = len(indptr) == 0, 1
+    dense, longest, start = len(indptr) == 0, 1, np.int64(0)
     if dense:
         longest = n
     else:
@@ -142,27 +162,27 @@ def encode(
     codes, levels = np.empty(longest, np.int32), np.empty(longest, np.float64)
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     cells = np.empty((max(FEW_LEVELS, 2 * n) + 1) * dense, np.int64)
-    for i in range(len(picks)):
+    for i in range(begin, len(picks)):
         j = picks[i]
-        if not dense:
+        if dense:
+            column = flat[j * n : (j + 1) * n]
+            low, size = whole_range(column)
+            if size > 0:
+                _encode_whole(
+                    column, low, cells[:size], i,
+                    out_pointers, out_rows, out_codes, level_pointers, counts,
+                )  # fmt: skip
+                continue
+            count = gather_nonzeros(column, own_rows, own_values)
+            _encode_column(
+                own_rows, own_values, start, count, n, codes, levels, i,
+                out_pointers, out_rows, out_codes, level_pointers, counts,
+            )  # fmt: skip
+        else:
             _encode_column(
                 rows, values, indptr[j], indptr[j + 1] - indptr[j], n, codes, levels, i,
                 out_pointers, out_rows, out_codes, level_pointers, counts,
             )  # fmt: skip
-            continue
-        column = flat[j * n : (j + 1) * n]
-        low, size = whole_range(column)
-        if size > 0:
-            _encode_whole(
-                column, low, cells[:size], i,
-                out_pointers, out_rows, out_codes, level_pointers, counts,
-            )  # fmt: skip
-            continue
-        count = gather_nonzeros(column, own_rows, own_values)
-        _encode_column(
-            own_rows, own_values, 0, count, n, codes, levels, i,
-            out_pointers, out_rows, out_codes, level_pointers, counts,
-        )  # fmt: skip
 
 
 @jit

@@ -13,12 +13,14 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.exact_tests import CUTS, fisher, many_levels
-from tamis.kernels.levels import gather_nonzeros
+from tamis.kernels.exact_tests import fisher
 from tamis.kernels.sorting import argsort
 
 #: Codes of the tests, like those of `tamis.kernels.exact_tests`.
 SADDLE_POINT, NORMAL_SCORES, GIVEN = 7, 8, 9
+
+#: What is wrong with the t or F law for a column: nothing, or which test takes its place.
+TRUSTWORTHY, FEW_VALUES, SMOOTH = range(3)
 
 #: The t law is trusted where its leading errors, by skewness and by kurtosis, are at most this.
 TRUSTED = 0.2
@@ -216,76 +218,87 @@ def _scores(x, table):
 
 
 @jit
-def _against_numbers(logs, x, off, target, score_table, target_scores):
-    """Return p-value and test of a column against numbers; or the correlation of normal scores.
+def _spread_out(flat, indptr, rows, values, j, x):
+    """Write column j of a block to x, zeros included."""
+    if len(indptr) == 0:
+        first = j * len(x)
+        for row in range(len(x)):
+            x[row] = flat[first + row] + 0.0  # no negative zero
+        return
+    x[:] = 0.0
+    for t in range(indptr[j], indptr[j + 1]):
+        x[rows[t]] = values[t]
 
-    `off` marks the rows off the background, if the column has one.
-    """
-    drawn = 0
-    for i in range(len(off)):
-        drawn += off[i]
-    if drawn:
-        return _drawn_p(logs, target, off, drawn), SADDLE_POINT, 0.0
-    _scores(x, score_table)
-    _standardise(x)
-    product = 0.0
-    for i in range(len(x)):
-        product += x[i] * target_scores[i]
-    return -1.0, NORMAL_SCORES, min(1.0, abs(product) / len(x))
+
+# --- columns, in kernels that are compiled only when they are needed -----------------------------
 
 
 @jit
-def retest(
-    flat, indptr, rows, values, picks, z, codes, class_counts, target, target_scores, score_table,
-    target_skew, target_kurtosis, logs, lo, hi, p, test, correlation,
-):  # fmt: skip
-    """Test the picked columns lo..hi-1 again where the t or F law cannot be trusted.
+def find_doubted(
+    flat, indptr, rows, values, picks, z, n, target_skew, target_kurtosis, lo, hi, doubts
+):
+    """Mark the picked columns lo..hi-1 for which the t or F law cannot be trusted, and say why.
 
-    `z` is how many standard deviations their p-value stands for. `target` is empty for classes,
-    else a numeric target with mean 0 and variance 1. A p-value of -1 is to be computed from the
-    correlation of normal scores.
+    `z` is how many standard deviations their p-value stands for.
     """
-    n, dense = (len(codes) if len(codes) else len(target)), len(indptr) == 0
-    x, chosen = np.empty(n), np.empty(n, np.bool_)
-    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    x = np.empty(n)
     for i in range(lo, hi):
-        j = picks[i]
-        if dense:
-            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-            here, there = own_rows, own_values
-        else:
-            first, last = indptr[j], indptr[j + 1]
-            here, there = rows, values
-        x[:] = 0.0
-        for t in range(first, last):
-            x[here[t]] = there[t]
+        _spread_out(flat, indptr, rows, values, picks[i], x)
         background = _background(x)
-        for row in range(n):
-            chosen[row] = background == background and x[row] != background
         skew, kurtosis = _standardise(x)
         bad = abs(skew * target_skew) * z[i] ** 3 / (6.0 * math.sqrt(n)) > TRUSTED
         bad |= abs(kurtosis * target_kurtosis) * z[i] ** 4 / (24.0 * n) > TRUSTED
-        if not bad:
+        doubts[i] = TRUSTWORTHY
+        if bad:
+            few = background == background or _has_few_levels(x)
+            doubts[i] = FEW_VALUES if few else SMOOTH
+
+
+@jit
+def retest_smooth(flat, indptr, rows, values, picks, codes, class_counts, logs, lo, hi, p):
+    """Test the picked columns lo..hi-1 against classes by their sum over the rows of each."""
+    n, n_classes = len(codes), len(class_counts)
+    x, chosen = np.empty(n), np.empty(n, np.bool_)
+    for i in range(lo, hi):
+        j, least = picks[i], 1.0
+        _spread_out(flat, indptr, rows, values, j, x)
+        _standardise(x)
+        for c in range(1 if n_classes == 2 else 0, n_classes):
+            for row in range(n):
+                chosen[row] = codes[row] == c
+            least = min(least, _drawn_p(logs, x, chosen, class_counts[c]))
+        p[j] = least if n_classes == 2 else min(1.0, n_classes * least)
+
+
+@jit
+def retest_against_numbers(
+    flat, indptr, rows, values, picks, target, target_scores, score_table, logs, lo, hi, p, test,
+    correlation,
+):  # fmt: skip
+    """Test the picked columns lo..hi-1 against a numeric target of mean 0 and variance 1.
+
+    A column with a background is tested by its rows off that; of others the correlation of normal
+    scores is written, and a p-value of -1.
+    """
+    n = len(target)
+    x, off = np.empty(n), np.empty(n, np.bool_)
+    for i in range(lo, hi):
+        j, drawn = picks[i], 0
+        _spread_out(flat, indptr, rows, values, j, x)
+        background = _background(x)
+        for row in range(n):
+            off[row] = background == background and x[row] != background
+            drawn += off[row]
+        if drawn:
+            p[j], test[j] = _drawn_p(logs, target, off, drawn), SADDLE_POINT
             continue
-        if len(target):
-            p[j], test[j], correlation[i] = _against_numbers(
-                logs, x, chosen, target, score_table, target_scores
-            )
-        elif background == background or _has_few_levels(x):
-            none = np.empty((0, 0))
-            p[j], _, _, _ = many_levels(
-                here, there, first, last, codes, class_counts, True, False, logs, math.inf,
-                np.empty((0, 0), np.int64), none, np.empty(0),
-            )  # fmt: skip
-            test[j] = CUTS
-        else:
-            least, n_classes = 1.0, len(class_counts)
-            for c in range(1 if n_classes == 2 else 0, n_classes):
-                for row in range(n):
-                    chosen[row] = codes[row] == c
-                least = min(least, _drawn_p(logs, x, chosen, class_counts[c]))
-            p[j] = least if n_classes == 2 else min(1.0, n_classes * least)
-            test[j] = SADDLE_POINT
+        _standardise(x)
+        _scores(x, score_table)
+        _standardise(x)
+        product = 0.0
+        for row in range(n):
+            product += x[row] * target_scores[row]
+        p[j], test[j], correlation[i] = -1.0, NORMAL_SCORES, min(1.0, abs(product) / n)
 
 
 # --- given covariates, and with weights ----------------------------------------------------------
@@ -387,21 +400,12 @@ def retest_given(
     of the target. Both have a row for each class, or one for two classes and numbers. `there` are
     the rows with a positive weight. No p-value is made smaller.
     """
-    n, dense, several = len(codes), len(indptr) == 0, len(residuals)
+    n, several = len(codes), len(residuals)
     x, own, drawn = np.empty(n), np.empty(n), np.empty(n, np.bool_)
     some, off = np.empty(len(there)), np.empty(len(there), np.bool_)
-    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     for i in range(lo, hi):
         j, least = picks[i], 1.0
-        if dense:
-            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-            here, entries = own_rows, own_values
-        else:
-            first, last = indptr[j], indptr[j + 1]
-            here, entries = rows, values
-        x[:] = 0.0
-        for t in range(first, last):
-            x[here[t]] = entries[t]
+        _spread_out(flat, indptr, rows, values, j, x)
         if len(shares):
             _standardise(x)
             step = _lattice_step(x)

@@ -14,7 +14,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 @jit
-def scan(values, most=LARGEST):
+def scan(values, most):
     """Return three indices: the first number not finite, not whole, and beyond `most`; -1 if none.
 
     The scan ends at the first number that is not finite.

@@ -116,15 +116,15 @@ def _order(values):
     if gaps == 0:
         return argsort(values), 0
     order, present = np.empty(len(values), np.int64), np.empty(len(values) - gaps, np.int64)
-    known, gap = 0, len(present)
+    known, gap, there = 0, len(present), np.empty(len(present), np.float64)
     for t in range(len(values)):
         if values[t] == values[t]:
-            present[known] = t
+            present[known], there[known] = t, values[t]
             known += 1
         else:
             order[gap] = t
             gap += 1
-    among = argsort(values[present])
+    among = argsort(there)
     for t in range(known):
         order[t] = present[among[t]]
     return order, gaps

@@ -154,14 +154,13 @@ def _meet(i, s, value, about, kept, counts, rule, events):
         return False
     tied = abs(mine - other) <= resolution
     if (tied and older_takes_ties) or (not tied and other > mine):
-        what = TIED if tied else REDUNDANT
+        what = np.int64(TIED if tied else REDUNDANT)
         _note(events, counts, features[i], features[i], what, mine, value, bound, slot_features[s])
         return True
     if not tied and s >= required:
         alive[s] = False
-        _note(
-            events, counts, features[i], slot_features[s], EVICTED, other, value, bound, features[i]
-        )
+        what = np.int64(EVICTED)
+        _note(events, counts, features[i], slot_features[s], what, other, value, bound, features[i])
     return False
 
 
@@ -170,8 +169,9 @@ def _keep(i, about, kept, counts, events):
     """Give newcomer i the next slot, and return that."""
     features, relevance, levels = about
     alive, slot_features, slot_relevance = kept
-    s, nothing = counts[SLOTS], np.int64(-1)
-    _note(events, counts, features[i], features[i], KEPT, relevance[i], np.nan, levels[i], nothing)
+    # All calls of `_note` have the same types, so that it is compiled once.
+    s, what, nothing = counts[SLOTS], np.int64(KEPT), np.int64(-1)
+    _note(events, counts, features[i], features[i], what, relevance[i], np.nan, levels[i], nothing)
     alive[s], slot_features[s], slot_relevance[s] = True, features[i], relevance[i]
     counts[SLOTS] = s + 1
     return s

@@ -30,7 +30,8 @@ def enter(
     Ranks are by relevance, then by key, then by age.
     """
     taken = np.zeros(len(sums), np.bool_)
-    taken[slots] = True
+    for s in slots:
+        taken[s] = True
     new = 0
     while taken[new]:
         new += 1
@@ -75,7 +76,8 @@ def leave(left, given, sums, limit, limited_by, rank, slots, gone):
         if rank[s] > rank[gone]:
             rank[s] -= 1
     age = np.empty(len(sums), np.int64)
-    age[slots] = np.arange(len(slots))
+    for k in range(len(slots)):
+        age[slots[k]] = k
     for s in slots:
         sums[s] -= given[gone, s]
         if limited_by[s] == gone:
@@ -97,12 +99,14 @@ def leave_in_turn(
     `limiters`, the feature that sets the limit (-1: itself).
     """
     n = len(slots)
-    age = np.full(len(left), -1, np.int64)
-    age[slots] = np.arange(n)
+    age = np.empty(len(left), np.int64)
     # What is present, in no order: side by side, because it is read in every turn.
-    present, ranks = slots.copy(), rank[slots]
-    total, least, by = sums[slots], limit[slots], limited_by[slots]
-    stays = np.arange(n) < required
+    present, ranks, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    total, least, stays = np.empty(n), np.empty(n), np.empty(n, np.bool_)
+    for k in range(n):
+        s = slots[k]
+        age[s], present[k], ranks[k], by[k] = k, s, rank[s], limited_by[s]
+        total[k], least[k], stays[k] = sums[s], limit[s], k < required
     now = np.empty(n)
     for size in range(n, down_to, -1):
         lowest = np.inf

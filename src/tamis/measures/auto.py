@@ -13,7 +13,7 @@ from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 from tamis.core.target import Target
-from tamis.kernels.scan import scan
+from tamis.kernels.scan import LARGEST, scan
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.measure import Measure
 from tamis.measures.mutual_information import MutualInformation
@@ -135,7 +135,7 @@ def choose(
         return continuous, "the target is a number, not a class"
     seen, different, varied, all_discrete = 0, 0, 0, True
     for block in blocks:
-        _, not_whole, _ = scan(block.entries)
+        _, not_whole, _ = scan(block.entries, LARGEST)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"

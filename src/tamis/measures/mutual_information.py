@@ -32,7 +32,12 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
-from tamis.kernels.information import pair_information, relevance
+from tamis.kernels.information import (
+    dense_relevance,
+    pair_information,
+    relevance,
+    relevance_by_value,
+)
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.kernels.walk import FEW_SETS, walk_information
@@ -382,11 +387,18 @@ def count_relevance(
     Cutoffs come from `cutoff_table` by number of levels. Returns True if a column has more levels
     than that: its cutoff is then minus their number. `ones` is for `p_values_of_categories`.
     """
-    many = np.zeros(1, dtype=np.bool_)
-    form = (*block.arrays, target.codes, target.counts, table, units, symmetric, cutoff_table)
-    into = (result.value, result.cutoff, many, ones)
-    over_columns(lambda lo, hi: relevance(*form, lo, hi, *into), block.spans)
-    return bool(many[0])
+    left, (flat, *of_sparse) = np.zeros(2, dtype=np.bool_), block.arrays
+    kernel, arrays = (relevance, of_sparse) if block.is_sparse else (dense_relevance, [flat])
+    form = (target.codes, target.counts, table, units, symmetric, cutoff_table)
+    into = (result.value, result.cutoff, left, ones)
+    over_columns(lambda lo, hi: kernel(*arrays, *form, lo, hi, *into), block.spans)
+    if left[1]:
+        others, spans = np.flatnonzero(result.value < 0.0), block.spans
+        over_columns(
+            lambda lo, hi: relevance_by_value(*block.arrays, others, *form, lo, hi, *into),
+            np.concatenate([[0], np.cumsum((spans[1:] - spans[:-1])[others])]),
+        )
+    return bool(left[0])
 
 
 @lru_cache(maxsize=16)

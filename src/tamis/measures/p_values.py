@@ -8,6 +8,7 @@ need the chi-square, t or F law are computed here.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,8 +21,26 @@ from tamis.core.p_levels import LEAST, significance
 from tamis.core.target import Target
 from tamis.kernels.correlation import DENSE_NUMBER
 from tamis.kernels.exact_counts import deviance_steps, tails_of_counts
-from tamis.kernels.exact_tests import CHI_SQUARE, NUMBERS, gate_columns, test_columns
-from tamis.kernels.saddle_point import NORMAL_SCORES, retest, retest_given
+from tamis.kernels.exact_tests import (
+    CHI_SQUARE,
+    CUTS,
+    NUMBERS,
+    OPEN,
+    gate_columns,
+    mark_open,
+    test_columns,
+    test_many_levels,
+)
+from tamis.kernels.saddle_point import (
+    FEW_VALUES,
+    SADDLE_POINT,
+    SMOOTH,
+    TRUSTWORTHY,
+    find_doubted,
+    retest_against_numbers,
+    retest_given,
+    retest_smooth,
+)
 from tamis.kernels.threads import over_columns
 from tamis.measures.adjusted import Adjustment, given_target
 from tamis.measures.measure import Floats, Ints, Strength, Tested
@@ -67,28 +86,44 @@ def against_classes(
     """Test every column against classes; return that and the number of levels of each column.
 
     P-values of the tests that the kernel leaves to the caller (G-squared, numbers) are -1. `ones`
-    are counts that are known already (see `test_columns`).
+    are counts that are known already (see `test_columns`); -2 marks a number, and -2 less the
+    levels a column of categories with enough rows for the G-squared test.
     """
     n, counts, width = target.n_rows, target.counts, block.width
     p, least, test = np.empty(width), np.empty(width), np.empty(width, np.uint8)
     n_levels = np.empty(width, np.int64)
+    into = p, least, test, n_levels
     log_bound = math.log(bound) if bound < 1 else math.inf
-    form = (
-        target.codes, counts, numbers, has_no_order(block), log_factorials(n), log_bound,
-        *_laws(tuple(counts.tolist())),
-    )  # fmt: skip
-    passed_over = ones == DENSE_NUMBER
-    if not len(ones) or not passed_over.all():
+    rest = log_factorials(n), log_bound, *_laws(tuple(counts.tolist()))
+    known = ones < -1
+    done = len(ones) > 0 and bool(known.all())
+    if len(ones) and not done and ones.max() < 0 and (block.is_sparse or not numbers):
+        flat, indptr, _, values = block.arrays
+        done = mark_open(flat, indptr, values, ones, n, numbers, *into)
+    if not done:
+        form = target.codes, counts, numbers, *rest
         over_columns(
-            lambda lo, hi: test_columns(
-                *block.arrays, ones, *form, lo, hi, p, least, test, n_levels
-            ),
-            block.spans,
-        )  # fmt: skip
-    if len(ones):
-        p[passed_over], least[passed_over], test[passed_over] = -1.0, 0.0, NUMBERS
-        n_levels[passed_over] = 3  # or more
+            lambda lo, hi: test_columns(*block.arrays, ones, *form, lo, hi, *into), block.spans
+        )
+    if len(known):
+        p[known], least[known], n_levels[known] = -1.0, 0.0, -2 - ones[known]
+        test[known] = np.where(ones[known] == DENSE_NUMBER, NUMBERS, CHI_SQUARE)
+    of_many = np.flatnonzero(test == OPEN)
+    if len(of_many):
+        _test_many_levels(block, of_many, target, numbers, rest, into)
     return Tested(strength.value, strength.constant, p, least, test), n_levels
+
+
+def _test_many_levels(
+    block: ColumnBlock, picks: Ints, target: Target, numbers: bool, rest: Any, into: Any
+) -> None:
+    """Test the picked columns; `rest` are tables and the bound, `into` is written."""
+    form = target.codes, target.counts, numbers, has_no_order(block), *rest
+    spans = block.spans
+    over_columns(
+        lambda lo, hi: test_many_levels(*block.arrays, picks, *form, lo, hi, *into),
+        np.concatenate([[0], np.cumsum((spans[1:] - spans[:-1])[picks])]),
+    )
 
 
 def p_values_of_categories(
@@ -132,23 +167,42 @@ def p_values_of_numbers(
     tested.p[some] = variance_p(strength.value[some], groups - 1, n - groups, max(bound, DOUBTED))
     doubted = some[tested.p[some] <= DOUBTED]
     if len(doubted):
-        _retest(block, _moments_of(target, by_classes), doubted, tested)
+        _retest(block, target, _moments_of(target, by_classes), doubted, tested)
     return tested
 
 
-def _retest(block: ColumnBlock, form: TargetMoments, picks: Ints, tested: Tested) -> None:
+def _retest(
+    block: ColumnBlock, target: Target, form: TargetMoments, picks: Ints, tested: Tested
+) -> None:
     """Test some columns again, in place, where the t or F law cannot be trusted."""
-    correlation = np.full(len(picks), np.nan)
+    n, of_block, logs = block.n_rows, block.arrays, log_factorials(block.n_rows)
     z = -ndtri(np.maximum(tested.p[picks], 1e-300) / 2)
-    n = block.n_rows
-    over_columns(
-        lambda lo, hi: retest(
-            *block.arrays, picks, z, *form.arrays, log_factorials(n), lo, hi, tested.p,
-            tested.test, correlation,
-        ),
-        np.arange(len(picks) + 1) * n,
-    )  # fmt: skip
-    scored = np.flatnonzero(~np.isnan(correlation) & (tested.test[picks] == NORMAL_SCORES))
+    doubts = np.empty(len(picks), np.uint8)
+
+    def over(picks: Ints, work: Callable[[int, int], None]) -> None:
+        if len(picks):  # else a kernel would be compiled that is never needed
+            over_columns(work, np.arange(len(picks) + 1) * n)
+
+    over(picks, lambda lo, hi: find_doubted(
+        *of_block, picks, z, n, form.skew, form.kurtosis, lo, hi, doubts
+    ))  # fmt: skip
+    if not len(form.values):
+        few, smooth = picks[doubts == FEW_VALUES], picks[doubts == SMOOTH]
+        if len(few):
+            no_laws, unused = _laws(()), np.empty(block.width)
+            into = tested.p, unused, tested.test, np.empty(block.width, np.int64)
+            _test_many_levels(block, few, target, True, (logs, math.inf, *no_laws), into)
+        against = form.codes, form.counts, logs
+        over(smooth, lambda lo, hi: retest_smooth(*of_block, smooth, *against, lo, hi, tested.p))
+        tested.test[few], tested.test[smooth] = CUTS, SADDLE_POINT
+        return
+    picks = picks[doubts != TRUSTWORTHY]
+    correlation = np.full(len(picks), np.nan)
+    numbers = form.values, form.scores, form.score_table, logs
+    over(picks, lambda lo, hi: retest_against_numbers(
+        *of_block, picks, *numbers, lo, hi, tested.p, tested.test, correlation
+    ))  # fmt: skip
+    scored = np.flatnonzero(~np.isnan(correlation))
     if len(scored):
         tested.p[picks[scored]] = variance_p(correlation[scored], 1, n - 2)
 
@@ -197,11 +251,6 @@ class TargetMoments(NamedTuple):
     score_table: Floats
     skew: float
     kurtosis: float
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What the kernel takes."""
-        return tuple(self)
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.gaps import code_gapped
 from tamis.kernels.information import entropy_table
-from tamis.kernels.levels import compress, encode
+from tamis.kernels.levels import compress, encode, encode_whole
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
 from tamis.measures.measure import Floats, Ints, Panel, Prepared
 
@@ -57,7 +57,11 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
     counts = np.empty(stored + width, np.int64)
-    encode(*block.arrays, n, picks, indptr, rows, codes, level_pointers, counts)
+    into, done = (indptr, rows, codes, level_pointers, counts), 0
+    if not block.is_sparse:
+        done = encode_whole(block.arrays[0], n, picks, *into)
+    if done < width:
+        encode(*block.arrays, n, picks, done, *into)
     table, _ = table_of(n)
     counts = counts[: level_pointers[-1]].copy()
     h = np.zeros(0, np.int64)
