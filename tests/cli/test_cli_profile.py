@@ -180,7 +180,7 @@ def test_numbers_with_a_unit_are_noted(tamis, tmp_path):
     rows = [f'"€1,{i:03}.50",{i} km,{i % 5}%,{i}{"ab"[i % 2]},C{i},{i % 2}' for i in range(60)]
     Path("a.csv").write_text("\n".join(["price,way,off,house,code,y", *rows]) + "\n", "utf-8")
     found = tamis("info", "a.csv", "--target", "y").out
-    assert "'price', 'way', 'off' hold numbers as text: remove units and signs" in found
+    assert "'price', 'way', 'off' hold numbers with a unit ('€' or 'km' or '%'): they are" in found
     assert "'house', 'code' are identifiers" in found
     assert "--ignore" in works(tamis, Path("a.csv"), "--target", "y")
 
@@ -340,3 +340,46 @@ def dated(tmp_path):
     table["y"] = (number > 0).astype(int)
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
+
+
+def test_what_may_mislead_is_suspicious(tamis):
+    rng = np.random.default_rng(0)
+    price = rng.integers(10_000, 90_000, 200)
+    size = np.where(rng.random(200) < 0.1, -999.0, rng.normal(50, 9, 200).round(1))
+    kind = np.where(rng.random(200) < 0.1, "-", rng.choice(["flat", "house"], 200))
+    table = {"euro": (0.92 * price).round(2), "size": size, "kind": kind, "price": price}
+    pd.DataFrame(table | {"cost": [f"${p / 2:,.1f}" for p in price]}).to_csv("a.csv", index=False)
+    text = tamis("info", "a.csv", "--target", "price").out
+    assert "suspicious: 'euro', 'cost' are copies of the target: --ignore" in text
+    assert "'cost' holds numbers with a unit ('$'): they are read as numbers" in text
+    sizes, kinds = (int(np.sum(column == mark)) for column, mark in ((size, -999), (kind, "-")))
+    assert f"'size' holds '-999' {sizes} times: if it means a missing value, --na=-999" in text
+    assert f"'kind' holds '-' {kinds} times: if it means a missing value, --na=- (na=)" in text
+    assert "identifier" not in text
+    works(tamis, Path("a.csv"), "--target", "price")
+
+
+def test_files_that_no_selection_can_read_are_described(tamis):
+    rows = [f"{i},{i % 7},{i % 2}" for i in range(30)]
+    rows[4], rows[9] = "1,2,3,4", "1"
+    Path("a.csv").write_text("\n".join(["x,z,y", *rows, ""]))
+    text = tamis("info", "a.csv", "--target", "y").out
+    assert "problem: line 6 has 4, line 11 has 1 values, and the others have 3" in text
+    assert "this works" not in text
+    text = tamis("info", "a.csv", "--target", "label").out
+    assert "problem: a.csv has no column 'label', which target names" in text
+    Path("b.csv").write_text("x,z,y\n")
+    assert "problem: there are no rows" in tamis("info", "b.csv", "--target", "y").out
+    Path("c.csv").write_text("y\n1\n2\n")
+    assert (
+        "problem: there is no column that could be a feature besides"
+        in tamis("info", "c.csv", "--target", "y").out
+    )
+    Path("d.csv").write_text("x,y\n" + "1,a\n2,\n3,b\n4,a\n5,b\n" * 4)
+    assert (
+        "problem: 4 rows have no target: --missing-target drop"
+        in tamis("info", "d.csv", "--target", "y").out
+    )
+    works(tamis, Path("d.csv"), "--target", "y")
+    Path("e.csv").write_text("1,0.5,-1.2\n" + "0,1.5,-2\n1,2.5,-3\n" * 10)
+    assert "--no-header" in works(tamis, Path("e.csv"), "--target", "x0", "--no-header")

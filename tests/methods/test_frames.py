@@ -159,3 +159,21 @@ def test_gaps_and_words_without_a_policy_are_refused():
         tamis.SAOLA(encode="mdlp").fit(table, y)
     with pytest.raises(InputError, match="column 'colour' holds words"):
         tamis.SAOLA("fisher_z").fit(table[["colour"]].fillna("red"), y)
+
+
+@pytest.mark.parametrize("written", [str, "${:,.2f}".format, "{:.1%}".format])
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_numbers_in_text_are_noticed(kind, written):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    table = kind({"x": [written(value) for value in x], "w": rng.choice(list("abc"), 60).tolist()})
+    with pytest.warns(DataWarning, match=r"column 'x' holds numbers as text, such as '.*', which"):
+        tamis.Sieve().fit(table, x > 0)
+    digits = kind({"code": [str(value) for value in rng.integers(0, 5, 60)], "x": x})
+    tamis.Sieve().fit(digits, x > 0)  # few numbers may be codes
+
+
+def test_a_profile_takes_columns_of_any_objects():
+    table = pd.DataFrame({"mixed": [1, "a"] * 20, "x": np.arange(40.0) ** 2})
+    found = tamis.profile(table, [0, 1, 1, 0] * 10)
+    assert found.kinds["words"] + found.kinds["numbers"] + found.kinds["whole numbers"] == 2

@@ -46,8 +46,8 @@ SECTIONS = {
     "Training": "passes shuffle tune_rows normalize test",
     "Target, values and rows": "task classes encode bins missing missing_value keep given weights",
     "How far to trust it": "shadows row_groups stability judge",
-    "Reading DATA": "format target key ignore categorical na delimiter decimal dates tokens long y "
-    "layer query missing_target missing_rows transpose zero_based skip_bad_lines",
+    "Reading DATA": "format target key ignore categorical na delimiter decimal header dates tokens "
+    "long y layer query missing_target missing_rows transpose zero_based skip_bad_lines",
     "Computing": "n_jobs width cluster shards checkpoint memory random_state",
     "Output": "out force scores as_json quiet live",
 }
@@ -168,6 +168,10 @@ source_options = _as_one(
     *(
         click.Option([f"--{name}"], metavar=metavar, help=help, multiple=REPEATED in help)
         for name, (metavar, help) in _READING.items()
+    ),
+    click.Option(
+        ["--no-header", "header"], flag_value=False, default=None,
+        help="The first line of a CSV file holds values; columns are called x0, x1, ...",
     ),
     click.Option(
         ["--missing-rows"], type=Choice(["error", "gaps"]),

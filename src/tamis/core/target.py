@@ -113,6 +113,8 @@ class Target:
                 "number to predict, pass task='regression' (--task regression)"
             )
         numeric = classes.dtype.kind in "biuf"
+        if not numeric and task == "auto":
+            _question_texts(classes, len(array))
         numbers = np.arange(1.0, len(classes) + 1)
         if numeric and len(np.unique(classes.astype(np.float64))) == len(classes):
             numbers = classes.astype(np.float64)  # else they are identifiers that floats round
@@ -394,6 +396,25 @@ def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n
         reason += ", and their frequencies rise and fall smoothly"
     far_apart = high - low + 1 > 4 * k and rows >= 2 * OFTEN
     return Task("regression", reason, far_apart or (rows >= 2 and (numbered or k <= SOME)))
+
+
+def _question_texts(classes: npt.NDArray[Any], n: int) -> None:
+    """Warn about texts that are probably no classes, or several spellings of one."""
+    if n >= 2 * FEW and 2 * len(classes) > n:
+        warn(
+            f"the target holds {len(classes):,} different texts in {n:,} rows, so it may be an "
+            "identifier; if it is one, name another column"
+        )
+    spellings: dict[str, list[str]] = {}
+    for name in map(str, classes.tolist()):
+        spellings.setdefault(name.strip().lower(), []).append(name)
+    several = [names for names in spellings.values() if len(names) > 1]
+    if several:
+        each = ", ".join(map(repr, several[0]))
+        warn(
+            f"the classes {each} of the target differ only in spaces or capital letters; if they "
+            "are one class, write them alike"
+        )
 
 
 def _are_numbered(values: npt.NDArray[Any]) -> bool:

@@ -21,7 +21,8 @@ from tamis.sources.base import ColumnSource, Progress
 from tamis.sources.tables import dates
 from tamis.sources.tables.table_columns import as_words, coded, floats, kind_of, sorted_words
 from tamis.sources.text.csv_text import CsvText
-from tamis.sources.text.dialect import MARKS, number_pattern
+from tamis.sources.text.dialect import MARKS
+from tamis.sources.text.units import NO_UNIT, Unit, number_pattern, unit_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -33,6 +34,11 @@ _HELD, _UNPACKED = 6, 8
 _EXACT = 2.0**53
 #: Values of a mixed column that are named.
 _NAMED = 5
+#: Rows of each column that are compared with a numeric target.
+_PROBES = 16
+#: Numbers and texts that often stand for a missing value.
+_GAP_NUMBERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0)
+_GAP_TEXTS = ("?", "-", "--", ".", "*", "n.a.", "na", "n/a", "#n/a", "k.a.", "nil", "missing")
 
 
 class ColumnKind(IntEnum):
@@ -68,12 +74,18 @@ class Columns:
     large, infinite : ndarray of bool
         Whole numbers beyond 2^53; infinite values.
     words, as_text : ndarray of bool
-        Text of three categories or more; text most of which is numbers in a table that has types,
-        or numbers with a unit.
+        Text of three categories or more; text most of which is numbers, also with a unit, in a
+        table that has types.
     hashes : ndarray of uint64
         Equal for columns with equal values.
+    probes : ndarray of shape (n_columns, rows)
+        The values of some rows, the same for all columns; NaN for sparse columns.
     others : dict
         Texts in columns of numbers, by the number of the column.
+    units : dict
+        The units of columns of numbers in text, by the number of the column.
+    doubtful : dict
+        What may stand for a missing value, and how often, by the number of the column.
     """
 
     names: Names | None
@@ -85,7 +97,10 @@ class Columns:
     words: Bools
     as_text: Bools
     hashes: Hashes
+    probes: npt.NDArray[np.float64]
     others: dict[int, list[str]] = field(default_factory=dict)
+    units: dict[int, str] = field(default_factory=dict)
+    doubtful: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, names: Names | None, parts: Sequence[Columns]) -> Columns:
@@ -94,32 +109,42 @@ class Columns:
             empty = np.zeros(0, np.int64)
             flags = np.zeros(0, np.bool_)
             hashes = np.zeros(0, np.uint64)
-            kinds = empty.astype(np.int8)
-            return cls(names, kinds, empty, empty, flags, flags, flags, flags, hashes)
-        others, first = dict[int, list[str]](), 0
+            kinds, probes = empty.astype(np.int8), np.zeros((0, _PROBES))
+            return cls(names, kinds, empty, empty, flags, flags, flags, flags, hashes, probes)
+        notes: dict[str, dict[int, Any]] = {a: {} for a in _NOTES}
+        first = 0
         for part in parts:
-            others |= {first + j: found for j, found in part.others.items()}
+            for a in _NOTES:
+                notes[a] |= {first + j: found for j, found in getattr(part, a).items()}
             first += len(part.kinds)
-        whole = {a: np.concatenate([getattr(part, a) for part in parts]) for a in _ARRAYS}
-        return cls(names, others=others, **whole)
+        whole: dict[str, Any] = notes | {
+            a: np.concatenate([getattr(part, a) for part in parts]) for a in _ARRAYS
+        }
+        return cls(names, **whole)
 
     def without(self, at: int) -> Columns:
         """Return the columns without one."""
         keep = np.flatnonzero(np.arange(len(self.kinds)) != at)
-        others = {j - (j > at): found for j, found in self.others.items() if j != at}
+        notes: dict[str, Any] = {
+            a: {j - (j > at): found for j, found in getattr(self, a).items() if j != at}
+            for a in _NOTES
+        }
         names = None if self.names is None else self.names.pick(keep)
-        return Columns(names, others=others, **{a: getattr(self, a)[keep] for a in _ARRAYS})
+        return Columns(names, **{a: getattr(self, a)[keep] for a in _ARRAYS}, **notes)
 
     def as_words(self, at: int) -> None:
         """Take the numbers of a column for names of categories."""
         self.large[at] = False
-        self.others.pop(at, None)
+        for a in _NOTES:
+            getattr(self, a).pop(at, None)
         if self.kinds[at] != ColumnKind.CONSTANTS:
             self.kinds[at], self.words[at] = ColumnKind.WORDS, True
 
 
 #: The arrays of `Columns`.
-_ARRAYS = ("kinds", "gaps", "levels", "large", "infinite", "words", "as_text", "hashes")
+_ARRAYS = ("kinds", "gaps", "levels", "large", "infinite", "words", "as_text", "hashes", "probes")
+#: Its dictionaries, by the number of the column.
+_NOTES = ("others", "units", "doubtful")
 
 
 class Readable(Protocol):
@@ -173,8 +198,15 @@ def of_block(block: ColumnBlock) -> Columns:
     infinite = np.isinf(most)
     large = whole & (most > _EXACT) & ~infinite
     hashes = hashes_of(block)
-    flags = np.zeros(block.width, np.bool_)
-    return Columns(block.names, kinds, gaps, levels, large, infinite, words, flags, hashes)
+    flags, probes = np.zeros(block.width, np.bool_), np.full((block.width, _PROBES), np.nan)
+    if not sparse and block.n_rows:
+        probes = np.asarray(block.values)[probed_rows(block.n_rows)].T.astype(np.float64)
+    return Columns(block.names, kinds, gaps, levels, large, infinite, words, flags, hashes, probes)
+
+
+def probed_rows(n_rows: int) -> npt.NDArray[np.intp]:
+    """Return the rows that `Columns.probes` holds."""
+    return np.linspace(0, n_rows - 1, _PROBES).astype(np.intp)
 
 
 def _dense(block: ColumnBlock) -> tuple[Any, ...]:
@@ -261,6 +293,8 @@ def _of_column(column: Any, name: str, decimal: str | None, from_file: bool) -> 
     import pyarrow.compute as pc
 
     kind = column.type
+    if not len(column):
+        return _special(np.full(1, np.nan), ColumnKind.CONSTANTS, 0)
     is_text = pa.types.is_dictionary(kind) or kind_of(kind) == "text"
     if is_text:
         in_text = from_file and not pa.types.is_dictionary(kind)
@@ -285,7 +319,22 @@ def _of_numbers(values: npt.NDArray[np.float64], name: str, distinct: int = -1) 
     whole = found.kinds[0] == ColumnKind.WHOLE_NUMBERS
     if whole and different and (found.large[0] or called_id(name)):
         found.kinds[0] = ColumnKind.IDENTIFIERS
+    elif found.kinds[0] != ColumnKind.CONSTANTS:
+        _doubt_numbers(values, found)
     return found
+
+
+def _doubt_numbers(values: npt.NDArray[np.float64], found: Columns) -> None:
+    """Note a number that is far from all others and often stands for a missing value."""
+    known = values[np.isfinite(values)]
+    for code in (known.min(initial=0.0), known.max(initial=0.0)):
+        rest = known[known != code]
+        often = len(known) - len(rest)
+        if code not in _GAP_NUMBERS or often < 2 or not len(rest):
+            continue
+        low, high = rest.min(), rest.max()
+        if low < high and min(abs(low - code), abs(high - code)) > high - low:
+            found.doubtful[0] = (f"{code:g}", often)
 
 
 def _special(values: npt.NDArray[np.float64], kind: ColumnKind, gaps: int | None = None) -> Columns:
@@ -304,10 +353,17 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     words = sorted_words(text)
     if not len(words):
         return _of_numbers(np.full(len(text), np.nan), name)
-    is_number = pc.match_substring_regex(words, number_pattern(decimal or "."))
+    unit = unit_of(words[:1000].to_pylist(), decimal or ".") or NO_UNIT
+    is_number = pc.match_substring_regex(words, unit.pattern(decimal or "."))
     numbers = pc.sum(is_number.cast(pa.int64())).as_py()
     if numbers == len(words) and decimal is not None:
-        return _of_numbers(floats(plain(text, decimal)), name, len(words))
+        distinct = -1 if _in_exponents(words) else len(words)
+        found = _of_numbers(floats(plain(text, decimal, unit)), name, distinct)
+        if distinct < 0:
+            found.large[0] = False
+        if unit != NO_UNIT:
+            found.units[0] = str(unit)
+        return found
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
     found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
@@ -320,35 +376,24 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     elif decimal is not None and 2 * _with_other_mark(words, decimal) >= len(words):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         found.others[0] = words[: _NAMED + 1].to_pylist()
-    elif _with_a_unit(words):
-        found.kinds[0], found.as_text[0] = ColumnKind.WORDS, True
+    elif found.as_text[0] and unit != NO_UNIT:
+        found.kinds[0] = ColumnKind.WORDS
     elif found.kinds[0] != ColumnKind.CONSTANTS:
         given = len(text) - text.null_count
         many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
         found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
+        for word in () if many else words.to_pylist():
+            if word.strip().lower() in _GAP_TEXTS:
+                found.doubtful[0] = (word, pc.sum(pc.equal(text, word)).as_py())
+                break
     return found
 
 
-#: A number with a currency sign before it, or with a sign or a unit after it.
-_UNIT = (
-    r"^\s*(?:[€$£¥₹]\s*[-+]?\d[\d., ]*|[-+]?\d[\d., ]*\s*(?:[€$£¥₹%]|[A-Za-zµ°/]{1,5}[²³]?))\s*$"
-)
-
-
-def _with_a_unit(words: Any) -> bool:
-    """Return whether most of some texts are numbers with one and the same unit.
-
-    >>> import pyarrow as pa
-    >>> _with_a_unit(pa.array(["€5", "€7.50", "€1,200", "n/a"]))
-    True
-    >>> _with_a_unit(pa.array(["5a", "7b", "7c"]))
-    False
-    """
+def _in_exponents(words: Any) -> bool:
+    """Return whether numbers in text are measurements, such as 1.5e300 or 12345678901234567.25."""
     import pyarrow.compute as pc
 
-    having = words.filter(pc.match_substring_regex(words, _UNIT))
-    units = pc.unique(pc.replace_substring_regex(having, r"[-+\d., \s]+", ""))
-    return len(having) > 2 and len(units) == 1 and 4 * len(having) >= 3 * len(words)
+    return bool(pc.any(pc.match_substring_regex(words, "[eE.]")).as_py())
 
 
 def _with_other_mark(words: Any, decimal: str) -> int:
@@ -361,13 +406,13 @@ def _with_other_mark(words: Any, decimal: str) -> int:
     return int(pc.sum(is_number.cast(pa.int64())).as_py() or 0)
 
 
-def plain(text: Any, decimal: str) -> Any:
+def plain(text: Any, decimal: str, unit: Unit = NO_UNIT) -> Any:
     """Return numbers in Arrow text as floats."""
     import pyarrow as pa
 
     from tamis.sources.text.dialect import Dialect
 
-    return Dialect(";", decimal, False, []).plain(text).cast(pa.float64())
+    return Dialect(";", decimal, False, []).plain(text, unit).cast(pa.float64())
 
 
 def _whole(column: Any) -> Any:

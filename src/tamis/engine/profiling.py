@@ -7,7 +7,8 @@ import os
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,18 @@ from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.core.target import Target, missing_values
 from tamis.engine.data_profile import Finding, Profile
-from tamis.engine.profiled_columns import ColumnKind, Columns, TextColumns, copies, of_source, plain
+from tamis.engine.profiled_columns import (
+    ColumnKind,
+    Columns,
+    TextColumns,
+    copies,
+    of_source,
+    probed_rows,
+)
 from tamis.engine.profiled_columns import of_table as columns_of_table
 from tamis.engine.seen_columns import target_hashes
 from tamis.sources import format_of, gives_blocks, open_source, temporary_columns
-from tamis.sources.arrays.in_memory import is_frame, without_row_labels
+from tamis.sources.arrays.in_memory import frame_as_arrow, is_frame, without_row_labels
 from tamis.sources.base import (
     MEMORY,
     Progress,
@@ -33,10 +41,10 @@ from tamis.sources.base import (
     whole_numbers,
 )
 from tamis.sources.tables.table import ArrowTable, MemoryTable, ParquetTable
-from tamis.sources.tables.table_columns import Roles, floats, listed, row_labels, target_values
-from tamis.sources.text.csv_table import LONGEST_LINE
+from tamis.sources.tables.table_columns import Roles, listed, no_such, row_labels, target_values
+from tamis.sources.text.csv_table import LONGEST_LINE, target_of_text
 from tamis.sources.text.csv_text import CsvText, usual_gaps
-from tamis.sources.text.dialect import Dialect, detect, said
+from tamis.sources.text.dialect import Dialect, detect, looks_like_values, noted, said
 from tamis.sources.text_files import TextFile
 
 Bools = npt.NDArray[np.bool_]
@@ -49,7 +57,7 @@ _LENIENT = {
 #: Texts that often mean a missing value.
 _GAP_WORDS = {
     "?", "-", "--", ".", "n.a.", "n/a", "na", "none", "missing", "unknown", "nil", "inf", "-inf",
-    "#n/a", "#div/0!", "not available", "k.a.", "*",
+    "#n/a", "#div/0!", "not available", "k.a.", "*", "total", "sum",
 }  # fmt: skip
 #: Names of columns that are often the target.
 _TARGET_NAMES = ("target", "y", "class", "label", "outcome", "response", "status", "diagnosis")
@@ -64,10 +72,14 @@ _FINDINGS = {
     "gaps": ("have missing values", "has missing values"),
     "words": ("hold words beside numbers", "holds words beside numbers"),
     "large": ("hold whole numbers beyond 2^53", "holds whole numbers beyond 2^53"),
+    "units": ("hold numbers with a unit", "holds numbers with a unit"),
     "infinite": ("hold infinite values", "holds infinite values"),
     "other": ("hold lists or other structures", "holds lists or other structures"),
 }
 _IGNORE = "--ignore (ignore=)"
+_CATEGORICAL = "--categorical (categorical=)"
+#: A column is the target in other units if some of its rows are on a line with those of the target.
+_ON_A_LINE, _FEWEST_ON_A_LINE = 1e-4, 8
 #: The method that takes words and missing values as they are, for classes and for numbers.
 _TAKES_ALL = "sieve"
 
@@ -147,8 +159,12 @@ class _Profiling:
     """Makes one profile."""
 
     columns: Columns
-    #: Columns that equal the target.
+    #: Columns that equal the target, perhaps in other units.
     leaks: Bools
+    #: Rows that have a target.
+    rows_with_target: Bools
+    #: What was reported while the target was taken for classes or numbers.
+    doubts: Sequence[str] = ()
     name_of: Callable[[int], str]
 
     def __init__(
@@ -159,6 +175,8 @@ class _Profiling:
         self.data, self.y, self.options, self.progress = data, y, options, progress
         self.problems: list[Finding] = []
         self.reading, self.method = "", method
+        #: What a reader reports about a text that it can read.
+        self.notes: list[str] = []
         self.target_name: str | None = None
         #: Options that the data needs, besides those that were given.
         self.needs: dict[str, Any] = {}
@@ -169,8 +187,15 @@ class _Profiling:
 
     def make(self) -> Profile:
         """Read the data and return its profile."""
-        table = self._table()
-        n_rows, y = self._of_source() if table is None else self._of_table(*table)
+        try:
+            table = self._table()
+            n_rows, y = self._of_source() if table is None else self._of_table(*table)
+        except SourceError as error:
+            if self.path is None or self.format != "csv" or not os.path.isfile(self.path):
+                raise
+            # Text of which no column can be read: that is the one problem.
+            self.problems.append(Finding("reading", [], 0, str(error)))
+            self.columns, n_rows, y = Columns.joined(None, []), 0, None
         columns = self.columns
         kinds = {kind.label: int(np.sum(columns.kinds == kind)) for kind in ColumnKind}
         kinds["gaps"] = int(np.count_nonzero(columns.gaps))
@@ -232,7 +257,10 @@ class _Profiling:
                 self.problems.append(Finding(name, [], 0, sentence))
         if said(dialect, self.path, delimiter=False, decimal=False):
             self.reading = f"delimiter {dialect.delimiter!r} and decimal mark {dialect.decimal!r}"
-        text = CsvText(file, dialect, header, gaps, longest)
+        text = CsvText(file, dialect, header, gaps, longest, lenient=True)
+        self.notes += noted(dialect, file, text.names, header)
+        if header and looks_like_values(text.names):
+            self.needs["header"] = False
         return TextColumns(text), text.names
 
     def _of_table(self, table: Any, names: list[str]) -> tuple[int, Any]:
@@ -248,15 +276,20 @@ class _Profiling:
         roles = Roles(self.options.get("target"), self.options.get("key"), ignore, categorical)
         schema = getattr(table, "schema", None)
         labels = row_labels(names, None if schema is None else schema.metadata)
+        roles = self._known(roles, names)
         features = []
         if set(names) - roles.aside - set(labels):
             features = roles.features(self.path or "the data", names, labels)
+        elif names and not again:
+            sentence = "there is no column that could be a feature besides the target"
+            self.problems.append(Finding("features", [], 0, sentence))
         decimal = table.text.dialect.decimal if isinstance(table, TextColumns) else None
         self.columns, n_rows = columns_of_table(
             table, features, decimal, self.options.get("memory", MEMORY), self.progress
         )
         for name in set(roles.categorical) & set(features):
             self.columns.as_words(features.index(name))
+        self._ragged(table)
         self.target_name = roles.target
         if self.y is not None:
             return n_rows, np.asarray(self.y)
@@ -266,7 +299,32 @@ class _Profiling:
             self.needs["target"] = self.target_name = guess
             self.columns = self.columns.without(features.index(guess))
         column = table.read([self.target_name]).column(0)
-        return n_rows, target_values(column) if decimal is None else _labels(column, decimal)
+        if isinstance(table, TextColumns):
+            return len(column), target_of_text(column, table.text.dialect)
+        return len(column), target_values(column)
+
+    def _known(self, roles: Roles, names: list[str]) -> Roles:
+        """Return the roles of columns that exist; the others are problems."""
+        found: dict[str, Any] = {}
+        for role in ("target", "key", "ignore", "categorical"):
+            given = getattr(roles, role)
+            kept = [name for name in _several(given) if name in names]
+            for name in _several(given):
+                if name not in names:
+                    where = os.path.basename(self.path) if self.path else "the data"
+                    sentence = no_such(where, role, name, names)
+                    self.problems.append(Finding("names", [], 0, sentence))
+            found[role] = kept if role in ("ignore", "categorical") else (kept or [None])[0]
+        return Roles(**found)
+
+    def _ragged(self, table: Any) -> None:
+        """Note the lines of a text that have too many or too few values."""
+        lines = table.text.ragged_lines() if isinstance(table, TextColumns) else []
+        if lines:
+            some = ", ".join(f"line {line} has {got}" for line, got in lines[:_NAMED])
+            more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
+            sentence = f"{some}{more} values, and the others have {len(table.text.names)}"
+            self.problems.append(Finding("lines", [], len(lines), sentence, "fix or remove them"))
 
     def _guess(self, features: list[str]) -> str | None:
         """Return a column that may be the target: one with such a name, or the last."""
@@ -318,6 +376,9 @@ class _Profiling:
         """Describe the target; return it if it can be used."""
         if y is None and any(finding.kind == "reading" for finding in self.problems):
             return "not read", None
+        if y is not None and not len(y):
+            self.problems.append(Finding("rows", [], 0, "there are no rows"))
+            return "none", None
         if y is None:
             remedy = "name the column to predict with --target (target=), or give y="
             self.problems.append(Finding("target", [], 0, "there is no target", remedy))
@@ -334,8 +395,13 @@ class _Profiling:
             self.problems.append(Finding("target", [], 0, f"{rows} no target", remedy))
             self.needs["missing_target"] = "drop" if dropped else None
         try:
-            found = Target.of(_settled(y[~missing]))
+            with warnings.catch_warnings(record=True) as doubts:
+                warnings.simplefilter("always")
+                found = Target.of(_settled(y[~missing]))
+            self.doubts = [str(doubt.message) for doubt in doubts]
             found.refuse_constant()
+            if found.n_rows < 2:
+                raise InputError("there is only one row with a target")
         except TamisError as error:
             self.problems.append(Finding("target", [], 0, str(error)))
             return f"{called}which cannot be used", None
@@ -343,6 +409,7 @@ class _Profiling:
         if not found.is_classes:
             described = f"numbers from {found.values.min():g} to {found.values.max():g}"
         why = "" if found.reason == "it was given" else f", because {found.reason}"
+        self.rows_with_target = ~missing
         return f"{called}{described}{why}", found if dropped or not missing.any() else None
 
     def _may_drop(self, y: npt.NDArray[Any]) -> bool:
@@ -356,11 +423,26 @@ class _Profiling:
         self.leaks = np.zeros(len(kinds), np.bool_)
         if target is not None:
             self.leaks = np.isin(columns.hashes, target_hashes(target)) & ~columns.large
+            self.leaks |= self._on_a_line(target)
             self.leaks &= (kinds != ColumnKind.CONSTANTS) & (kinds != ColumnKind.OTHER)
         as_days = "they are left out; --dates number (dates='number') takes them as days"
         as_numbers = "remove units and signs such as € and %, or each value is a category"
         left = self.options.get("dates") != "number"
-        found = [
+        found = [Finding("reading", [], 0, note.partition(": ")[2]) for note in self.notes]
+        found += [Finding("target", [], 0, doubt) for doubt in self.doubts]
+        for j, (text, often) in columns.doubtful.items():
+            sentence = f"{self._name(j)!r} holds {text!r} {counted(often, 'time')}"
+            remedy = f"if it means a missing value, {shlex.join(_option('na', text))} (na=)"
+            found.append(Finding("gap texts", [self._name(j)], 1, sentence, remedy))
+        if columns.units:
+            mask = np.isin(np.arange(len(kinds)), list(columns.units))
+            units = " or ".join(dict.fromkeys(map(repr, columns.units.values())))
+            remedy = f"they are read as numbers; if they are categories, {_CATEGORICAL}"
+            found += [
+                replace(one, sentence=f"{one.sentence} ({units})")
+                for one in self._finding("units", mask, remedy)
+            ]
+        found += [
             *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _IGNORE),
             *self._finding("target copies", self.leaks, _IGNORE),
             *self._finding("numbers as text", columns.as_text, as_numbers),
@@ -377,6 +459,23 @@ class _Profiling:
             some = [name for group in names for name in group[1:]]
             found.append(Finding("copies", some[:_NAMED], count, sentence))
         return found
+
+    def _on_a_line(self, target: Target) -> Bools:
+        """Return which columns are the target in other units, judged by some rows."""
+        columns = self.columns
+        result = np.zeros(len(columns.kinds), np.bool_)
+        if target.is_classes or target.n_rows != len(self.rows_with_target):
+            return result
+        y = target.values[probed_rows(target.n_rows)]
+        low, high = int(np.argmin(y)), int(np.argmax(y))
+        if len(np.unique(y)) < _FEWEST_ON_A_LINE:
+            return result
+        with np.errstate(all="ignore"):
+            rise = columns.probes[:, high] - columns.probes[:, low]
+            expected = (y - y[low]) / (y[high] - y[low])
+            scaled = (columns.probes - columns.probes[:, [low]]) / rise[:, np.newaxis]
+            result[:] = np.all(np.abs(scaled - expected) < _ON_A_LINE, axis=1)
+        return result
 
     def _column_problems(self, is_regression: bool) -> dict[str, Any]:
         """Note every problem of a column; return the settings that handle all of them."""
@@ -403,7 +502,7 @@ class _Profiling:
             self.problems += self._finding("gaps", (columns.gaps > 0) & ~left, in_gaps)
             self.problems += self._finding("words", words & columns.words & ~mixed_words, in_words)
         self.problems += [
-            *self._finding("large", large, "--categorical (categorical=)"),
+            *self._finding("large", large, _CATEGORICAL),
             *self._finding("infinite", columns.infinite & ~self.leaks, _IGNORE),
             *self._finding("other", kinds == ColumnKind.OTHER, _IGNORE),
         ]
@@ -424,10 +523,10 @@ class _Profiling:
             if len(others) <= 3 and all(word.strip().lower() in _GAP_WORDS for word in others):
                 na += [word for word in others if word not in na]
                 words[j], gaps[j] = False, True
-                remedy = f"--na {' --na '.join(map(shlex.quote, others))} (na=)"
+                remedy = " ".join(shlex.join(_option("na", word)) for word in others) + " (na=)"
             else:
                 words[j] = True
-                remedy = "fix them, or --categorical (categorical=)"
+                remedy = f"fix them, or {_CATEGORICAL}"
             sentence = f"{name!r} holds numbers and also {shown}"
             self.problems.append(Finding("numbers and words", [name], 1, sentence, remedy))
         return na
@@ -436,14 +535,15 @@ class _Profiling:
 
     def _commands(self, settings: Mapping[str, str]) -> tuple[str | None, str | None]:
         """Return a command and a call that work, if options are enough."""
-        if not self.usable or any(finding.kind == "names" for finding in self.problems):
+        cannot = {"names", "lines", "reading", "features"}
+        if not self.usable or any(finding.kind in cannot for finding in self.problems):
             return None, None
         reading = {k: v for k, v in _given(self.options).items() if k != "memory"}
         for key, more in self.needs.items():
             if isinstance(more, list):
                 before = _several(reading.pop(key, None))
                 more = [*before, *(name for name in more if name not in before)]
-            if more:
+            if more or more is False:
                 reading[key] = more
         if self.path is None:
             drop = f".drop(columns={reading['ignore']!r})" if "ignore" in reading else ""
@@ -469,7 +569,11 @@ def _default_method() -> str:
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given."""
-    return {k: v for k, v in options.items() if v not in (None, (), [], False) or k == "zero_based"}
+    given = {
+        k: v for k, v in options.items() if v not in (None, (), [], False) or k == "zero_based"
+    }
+    given.pop("header", None)
+    return given | ({"header": False} if options.get("header", True) is False else {})
 
 
 def _several(value: Any) -> list[Any]:
@@ -482,6 +586,8 @@ def _several(value: Any) -> list[Any]:
 def _option(name: str, value: Any) -> list[str]:
     """Return an option as on the command line."""
     flag = f"--{name.replace('_', '-')}"
+    if name == "header":
+        return ["--no-header"]
     if name == "zero_based":
         return ["--zero-based" if value else "--one-based"]
     if value is True:
@@ -513,7 +619,7 @@ def _arrow(data: Any) -> Any:
         data = data.collect()
     if not isinstance(data, pa.Table):
         known = nw.dependencies.is_into_dataframe(data)
-        data = nw.from_native(data, eager_only=True).to_arrow() if known else pa.table(data)
+        data = frame_as_arrow(nw.from_native(data, eager_only=True)) if known else pa.table(data)
     return without_row_labels(data)
 
 
@@ -522,14 +628,3 @@ def _settled(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if y.dtype.kind == "f" and len(y):
         return whole_numbers(y)
     return np.array(y.tolist()) if y.dtype.kind == "O" else y
-
-
-def _labels(column: Any, decimal: str) -> npt.NDArray[Any]:
-    """Return a target in text: numbers if all values are, else text."""
-    import pyarrow as pa
-
-    try:
-        return whole_numbers(floats(plain(column.combine_chunks(), decimal)))
-    except pa.ArrowInvalid:
-        found: npt.NDArray[Any] = column.to_numpy()
-        return found if column.null_count else found.astype(str)

@@ -200,7 +200,26 @@ def _joined(data: Any, format: str | None, memory: int | None, options: dict[str
         options["key"] = key  # of the data as well
     how: dict[str, Any] = {"dates": "ignore"} if isinstance(y, str | os.PathLike) else {}
     table = open_source(y, **how)
-    return joined(open_source(data, format, memory=memory, **options), table, key, target)
+    try:
+        source = open_source(data, format, memory=memory, **options)
+    except SourceError as error:
+        is_read = not options.get("transpose")
+        hint = _has_samples_in_header(data, format, table, key) if is_read else ""
+        if hint:
+            raise SourceError(f"{error}; {hint}") from error
+        raise
+    return joined(source, table, key, target)
+
+
+def _has_samples_in_header(data: Any, format: str | None, table: Source, key: str | None) -> str:
+    """Return a hint if the columns of a table are the rows of another, as in tables of genes."""
+    keys = None if key is None else table.column(key)
+    if keys is None or format not in _TABLES:
+        return ""
+    names = set(open_source(data, format).column_names or ())
+    if 2 * sum(str(one) in names for one in keys.tolist()) < len(keys):
+        return ""
+    return f"its columns are the {key!r} of the other table: give --transpose (transpose=True)"
 
 
 @contextmanager

@@ -575,7 +575,8 @@ def describe_target(y: npt.NDArray[Any] | None, task: str = "auto") -> str:
         return f"numbers from {_label(classes[0].item())} to {_label(classes[-1].item())}"
     some = zip(classes[:6].tolist(), counts[:6].tolist(), strict=True)
     show = ", ".join(f"{_label(c)} ({n})" for c, n in some)
-    return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
+    more = ", ..." if len(classes) > 6 else ""
+    return f"{counted(len(classes), 'class', 'classes')}: {show}{more}"
 
 
 def _label(value: Any) -> str:

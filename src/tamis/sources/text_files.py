@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -16,7 +17,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import GeneratorType
 from typing import IO, Any, TypeVar
@@ -32,6 +33,8 @@ B = TypeVar("B")
 
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
 _BOM = b"\xef\xbb\xbf"
+#: How text is encoded that is not UTF-8, unless it says otherwise: Latin-1 and a few characters.
+OF_WINDOWS = "windows-1252"
 #: Errors raised when a damaged file is decompressed.
 _DAMAGE = (EOFError, OSError, zlib.error)
 #: Bytes of empty lines in a row: a small compressed file can hold gigabytes of them.
@@ -58,10 +61,13 @@ class TextFile:
         Bytes of the file read so far by the last `chunks()`, for progress.
     skipped : int
         Bytes before the first line that are not text: a byte order mark.
+    encoding : str or None
+        How characters are encoded, if not as UTF-8; chunks are UTF-8 in any case.
     """
 
     #: Whether it can be read more than once.
     again: bool = True
+    encoding: str | None = None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path = os.path.expanduser(os.fspath(path))
@@ -173,6 +179,7 @@ class TextFile:
     def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Open the file and its text; damage raises a one-sentence error."""
         what = "" if self.compression == "none" else f"{self.compression} "
+        recoded: Any
         with self._raw() as raw:
             text: Any = raw
             if self.compression == "gzip":
@@ -184,7 +191,8 @@ class TextFile:
 
                 text = _ToTheEnd(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
             try:
-                yield raw, text
+                recoded = text if self.encoding is None else _Recoded(text, self.encoding)
+                yield raw, recoded
             except _DAMAGE as error:
                 raise DamageError(
                     f"{self.path} is a truncated or damaged {what}file near byte {raw.tell()} "
@@ -243,6 +251,36 @@ class _Rest(io.RawIOBase):
         into[: len(piece)] = piece
         self._given += len(piece)
         return len(piece)
+
+
+def encoding_of(file: TextFile, sample: int, longest: int) -> str | None:
+    """Return the encoding of a text that is not UTF-8: that of Windows, unless it names itself."""
+    chunks = file.chunks(sample, longest)
+    try:
+        head = bytes(next(chunks, b""))
+    finally:
+        chunks.close()
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", OF_WINDOWS):
+        with suppress(UnicodeDecodeError):
+            head.decode(encoding)
+            return None if encoding == "utf-8" else encoding
+    return "latin-1"
+
+
+class _Recoded:
+    """Text in another encoding, as UTF-8."""
+
+    def __init__(self, text: Any, encoding: str) -> None:
+        self._text, self._decoder = text, codecs.getincrementaldecoder(encoding)("replace")
+
+    def read(self, size: int) -> bytes:
+        """Return about `size` bytes, or nothing at the end."""
+        while data := self._text.read(size):
+            if text := self._decoder.decode(data):
+                return text.encode("utf-8", "replace")
+        return self._decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
 class _ToTheEnd:

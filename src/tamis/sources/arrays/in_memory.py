@@ -24,6 +24,7 @@ from tamis.sources.tables.table_columns import (
     row_labels,
     sorted_words,
 )
+from tamis.sources.text.units import warn_of_numbers
 
 
 def is_frame(data: Any) -> bool:
@@ -320,7 +321,7 @@ def _frame_values(
             refuse_rounding(column, f"values of column {name!r}")
             values[:, j] = column
         elif _is_words(dtype):
-            values[:, j] = _codes(series, known.get(name))
+            values[:, j] = _codes(series, known.get(name), f"column {name!r}")
             # Two categories are a flag: the order of their codes does not matter.
             words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
@@ -331,17 +332,33 @@ def _frame_values(
     return values, all_categories, words
 
 
-def _codes(series: Any, words: Any = None) -> npt.NDArray[np.float64]:
+def _codes(series: Any, words: Any, where: str) -> npt.NDArray[np.float64]:
     """Return codes of text or categories, by sorted value; NaN if missing.
 
     Words that are not among the given ones have the code that follows them.
     """
+    import narwhals as nw
+
     text = _text(series)
     if words is None:
-        return coded(text, sorted_words(text))
+        words = sorted_words(text)
+        if series.dtype in (nw.String, nw.Object):
+            warn_of_numbers(words, where)
+        return coded(text, words)
     codes = coded(text, words)
     unknown = np.isnan(codes) & ~np.asarray(text.is_null())
     return np.where(unknown, float(len(words)), codes)
+
+
+def frame_as_arrow(frame: Any) -> Any:
+    """Return a narwhals frame as an Arrow table, columns of any objects as text."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    series = {name: frame.get_column(name) for name in frame.columns}
+    return pa.table(
+        {name: _text(s) if s.dtype == nw.Object else s.to_arrow() for name, s in series.items()}
+    )
 
 
 def _text(series: Any) -> Any:

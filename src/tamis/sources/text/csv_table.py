@@ -46,7 +46,8 @@ from tamis.sources.tables.table_columns import (
     sorted_words,
 )
 from tamis.sources.text.csv_text import CsvText, ReadAgainError, usual_gaps
-from tamis.sources.text.dialect import MARKS, detect, number_pattern, said
+from tamis.sources.text.dialect import MARKS, Dialect, detect, looks_like_values, noted, said
+from tamis.sources.text.units import NO_UNIT, Unit, number_pattern, unit_of
 from tamis.sources.text_files import TextFile
 
 #: Default maximum length of a line in bytes.
@@ -59,14 +60,16 @@ class CsvRows(RowSource):
     """Rows of separated values.
 
     A column is numeric if every value is a number; otherwise it is text, coded by sorted value. A
-    column of numbers with some text in it is refused unless it is named in `categorical`. An empty
-    value, NA, NaN or null is missing (NaN). A first pass over the file determines the types; a
-    small file is then kept in memory, a large one is read again.
+    column of numbers with some text in it is refused unless it is named in `categorical`. Numbers
+    may carry a unit, the same in the whole column: $1,200, 12% or 70.5 kg. An empty value, NA, NaN
+    or null is missing (NaN). Lines above the header that do not fit the table are left out. A first
+    pass over the file determines the types; a small file is then kept in memory, a large one is
+    read again.
 
     Parameters
     ----------
     path : str or path
-        Plain text or gzip, bzip2 or zstd, recognised by content.
+        Plain text or gzip, bzip2 or zstd, recognised by content; UTF-8, UTF-16 or Windows-1252.
     target, key, ignore, categorical
         Names of columns: the one to predict; the one that identifies the rows; those that are not
         features; those whose numbers are names of categories.
@@ -126,12 +129,21 @@ class CsvRows(RowSource):
         self._how = repr((self._roles.options, how, header, gaps))
         names = self._text.names
         self._row_labels = row_labels(names)
-        self._features = self._roles.features(self.path, names, self._row_labels)
+        try:
+            self._features = self._roles.features(self.path, names, self._row_labels)
+        except SourceError as error:
+            if header and looks_like_values(names):
+                hint = "; line 1 looks like a row of values: if it is one, give --no-header"
+                raise SourceError(f"{error}{hint} (header=False)") from error
+            raise
+        for note in noted(dialect, file, names, header):
+            warn(note)
         given = {"delimiter": delimiter is not None, "decimal": decimal is not None}
         if sentence := said(dialect, self.path, **given):
             warn(sentence)
-        #: How text becomes numbers, by name: dates, and numbers with grouped thousands.
+        #: How text becomes numbers, by name: dates, and numbers with grouped thousands or a unit.
         self._made: dict[str, Callable[[Any], Any]] = {}
+        self._units: dict[str, Unit] = {}
         self._dates = self._find_dates()
         self._n_rows: int | None = None
         self._types: dict[str, Any] = {}
@@ -218,7 +230,7 @@ class CsvRows(RowSource):
         while True:
             try:
                 batches = list(self._text.batches({name: pa.large_string()}))
-                return _target([b.column(name) for b in batches], self._text.dialect.plain)
+                return self._target([b.column(name) for b in batches])
             except ReadAgainError:  # a record is longer than expected
                 continue
 
@@ -315,6 +327,7 @@ class CsvRows(RowSource):
         while True:
             try:
                 self._pass(names, progress)
+                self._note_units()
                 return
             except ReadAgainError as found:
                 name = found.args[0]
@@ -329,13 +342,25 @@ class CsvRows(RowSource):
                     del self._made[name]
 
     def _plain_numbers(self, name: str, column: Any) -> Any:
-        """Return numbers in text, with decimal commas or grouped thousands, as floats."""
+        """Return numbers in text, with decimal commas, grouped thousands or a unit, as floats."""
         import pyarrow as pa
 
         try:
-            return self._text.dialect.plain(column).cast(pa.float64())
+            unit = self._units.get(name, NO_UNIT)
+            return self._text.dialect.plain(column, unit).cast(pa.float64())
         except pa.ArrowInvalid as error:
             raise ReadAgainError(name) from error
+
+    def _note_units(self) -> None:
+        """Warn that columns of numbers with a unit were taken as numbers."""
+        found = [name for name in self._units if name in self._made]
+        if found:
+            units = " or ".join(dict.fromkeys(repr(str(self._units[name])) for name in found))
+            verbs = ("holds", "was") if len(found) == 1 else ("hold", "were")
+            warn(
+                f"{self.path}: {listed(found)} {verbs[0]} numbers with {units}, and {verbs[1]} "
+                "read as numbers; if they are categories, give categorical= (--categorical)"
+            )
 
     def _guess(self, name: str) -> Any:
         """Return how to read a column, judged by its first lines."""
@@ -350,8 +375,11 @@ class CsvRows(RowSource):
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if is_number or pa.types.is_null(kind):
             return pa.float64()
-        if text.dialect.is_numbers(text.names.index(name), text.gaps):
+        unit = text.dialect.numbers(text.names.index(name), text.gaps)
+        if unit is not None:
             self._made[name] = partial(self._plain_numbers, name)
+        if unit is not None and unit != NO_UNIT:
+            self._units[name] = unit
         return pa.large_string()
 
     def _pass(self, names: list[str], progress: Progress) -> None:
@@ -381,13 +409,20 @@ class CsvRows(RowSource):
         for name in in_words:
             self._refuse_mixed(name, words[name])
         self._words = words
-        self._y = _target(labels, self._text.dialect.plain) if labels else None
+        self._y = self._target(labels) if labels else None
         self._n_rows = n_rows
         if room > 0:  # keep a small file as a table in memory
             table = pa.Table.from_batches(held).select(self._features)
             requested = tuple(n for n in self._roles.categorical if n in self._features)
             file = MemoryTable(table, self.path, self.format)
             self._held = TableSource(file, Roles(categorical=requested), self._y)
+
+    def _target(self, labels: list[Any]) -> npt.NDArray[Any]:
+        """Return a target: numbers if all values are, else text; missing values stay missing."""
+        import pyarrow as pa
+
+        column, dialect = pa.chunked_array(labels), self._text.dialect
+        return target_of_text(column, dialect)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
         """Raise a one-sentence error for a column that mixes numbers and text."""
@@ -397,6 +432,15 @@ class CsvRows(RowSource):
         if name in self._roles.categorical or not len(words):
             return
         mark = self._text.dialect.decimal
+        unit = unit_of(words[:1000].to_pylist(), mark)
+        if unit is not None:
+            others = words.filter(pc.invert(pc.match_substring_regex(words, unit.pattern(mark))))
+            if 0 < 2 * len(others) <= len(words):
+                raise SourceError(
+                    f"{self.path}: column {name!r} holds numbers with {str(unit)!r} and also "
+                    f"{others[0].as_py()!r}; fix it, say that this means a missing value with na= "
+                    "(--na), or name the column in categorical= (--categorical)"
+                )
         shares = {}
         for one in MARKS:
             is_number = pc.match_substring_regex(words, number_pattern(one))
@@ -441,13 +485,13 @@ def open_csv(path: str | os.PathLike[str], target: str | None = None, **options:
     return seen_as(CsvSource, rows) if rows.fits() else rows
 
 
-def _target(labels: list[Any], plain: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Return the target: numbers if all values are, else text; missing values stay missing."""
+def target_of_text(column: Any, dialect: Dialect) -> npt.NDArray[Any]:
+    """Return a target in Arrow text: numbers if all values are, else text."""
     import pyarrow as pa
 
-    column = pa.chunked_array(labels)
+    unit = unit_of(sorted_words(column)[:1000].to_pylist(), dialect.decimal) or NO_UNIT
     try:
-        numbers = whole_numbers(floats(plain(column).cast(pa.float64())))
+        numbers = whole_numbers(floats(dialect.plain(column, unit).cast(pa.float64())))
         if numbers.dtype.kind == "i" or not _are_digits(column):
             return numbers
         # Identifiers that floats would round: exact, or text if they are longer still.

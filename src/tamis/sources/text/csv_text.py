@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, warn
 from tamis.sources.text.dialect import Dialect
-from tamis.sources.text_files import TextFile
+from tamis.sources.text_files import OF_WINDOWS, TextFile
 
 #: Bytes of text checked at a time before they reach the parser.
 _PIECE = 1 << 20
@@ -59,6 +59,8 @@ class CsvText:
         Texts that mean a missing value, besides an empty one, NA, NaN and null.
     longest_line : int
         Maximum length of a line in bytes.
+    lenient : bool
+        Skip lines with too many or too few values, and remember them, instead of refusing them.
 
     Attributes
     ----------
@@ -71,11 +73,14 @@ class CsvText:
     """
 
     def __init__(
-        self, file: TextFile, dialect: Dialect, header: bool, gaps: Sequence[str], longest_line: int
-    ) -> None:
+        self, file: TextFile, dialect: Dialect, header: bool, gaps: Sequence[str],
+        longest_line: int, *, lenient: bool = False,
+    ) -> None:  # fmt: skip
         self.file, self.path, self.dialect, self.header = file, file.path, dialect, header
         self.longest_line, self.gaps = longest_line, usual_gaps(gaps)
         self.names: list[str] = []
+        self._is_renamed, self._lenient = False, lenient
+        self._ragged: dict[int, int] = {}
         self._block = min(_BLOCK, longest_line)
         schema: Any = None
         while schema is None:
@@ -92,6 +97,8 @@ class CsvText:
                 f"{self.path} line 1 holds names that are not UTF-8; convert the file, for example "
                 f"with: iconv -f latin1 -t utf-8 {self.path} > converted.csv"
             ) from error
+        found, self.names = self.names, _usable(self.names)
+        self._is_renamed = found != self.names
         self.guessed = dict(zip(self.names, schema.types, strict=True))
 
     def batches(self, types: Mapping[str, Any], *, raw: bool = False) -> Iterator[Any]:
@@ -122,12 +129,14 @@ class CsvText:
         reading = pyarrow.csv.ReadOptions(
             use_threads=False,  # only then does Arrow report the row of an error; it is as fast
             block_size=self._block,
-            column_names=None if self.header else self.names,
+            column_names=None if self.header and not self._is_renamed else self.names,
+            skip_rows_after_names=int(self._is_renamed),
             autogenerate_column_names=not self.header and not self.names,
         )
         parsing = pyarrow.csv.ParseOptions(
-            delimiter=self.dialect.delimiter, newlines_in_values=True
-        )
+            delimiter=self.dialect.delimiter, newlines_in_values=True,
+            invalid_row_handler=self._skip if self._lenient else None,
+        )  # fmt: skip
         converting = pyarrow.csv.ConvertOptions(
             column_types=dict(types), include_columns=list(types),
             null_values=[] if raw else self.gaps, strings_can_be_null=not raw,
@@ -171,6 +180,10 @@ class CsvText:
                     f"{self.path}{where}, column {name!r} holds dates and also {value}; leave it "
                     "out with ignore= (--ignore), or name it in categorical= (--categorical)"
                 )
+            if "UTF8" in match[4] and self.file.encoding is None and self.file.again:
+                self.file.encoding = OF_WINDOWS
+                warn(f"{self.path}: its text is {OF_WINDOWS}, not UTF-8")
+                raise ReadAgainError(None) from error
             return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
         if "straddles" in message or "straddling" in message:
             if self._block < self.longest_line:
@@ -185,9 +198,19 @@ class CsvText:
         reason = message.rstrip(".")[:200]
         return f"{self.path} cannot be read as separated values ({reason}); fix it"
 
+    def _skip(self, row: Any) -> str:
+        """Remember a line that does not have one value per column."""
+        self._ragged[row.number] = row.actual_columns
+        return "skip"
+
+    def ragged_lines(self) -> list[tuple[int, int]]:
+        """Return the lines that were skipped, and how many values each has."""
+        return [(self._lines_of(row)[0], got) for row, got in sorted(self._ragged.items())]
+
     def _lines_of(self, row: int) -> tuple[int, int]:
         """Return the first and last line of the file for record `row`, all counted from 1."""
         begins, line, is_open = 0, 0, False
+        row += self.dialect.skip if row > 0 else 0
         for chunk in self.file.chunks(_PIECE, self.longest_line):
             for text in bytes(chunk.data).split(b"\n")[:-1]:
                 line += 1
@@ -205,14 +228,21 @@ class CsvText:
 
         Quotes inside a value, as in 5" nails, do not open anything: then each line is a record.
         """
-        filled = 0
+        filled, empty = -self.dialect.skip, f"\r{self.dialect.delimiter}".encode()
         for chunk in self.file.chunks(_PIECE, self.longest_line):
-            filled += sum(bool(line.strip(b"\r")) for line in bytes(chunk.data).split(b"\n"))
+            filled += sum(bool(line.strip(empty)) for line in bytes(chunk.data).split(b"\n"))
         if records < filled:
             begins, _ = self._lines_of(-1)
             raise SourceError(
                 f"{self.path} line {begins}: a quote is opened and never closed; close it"
             )
+
+
+def _usable(names: list[str]) -> list[str]:
+    """Return names, also for empty columns at the end, as Excel writes them."""
+    if names.count("") < 2:
+        return names
+    return [names[0], *(name or f"column {j}" for j, name in enumerate(names[1:], 2))]
 
 
 class _Reader:
@@ -300,6 +330,7 @@ class _Lines:
         self._chunks = file.chunks(_PIECE, longest)
         self._lines = self.quotes = 0
         self._buffer = io.BytesIO()
+        self._blank = b""  # lines of delimiters only: they count if another line follows
         self.failure: Exception | None = None
 
     def read(self, size: int, /) -> bytes | None:
@@ -324,7 +355,9 @@ class _Lines:
                 parts.append(part)
                 size -= len(part)
             elif (chunk := next(self._chunks, None)) is not None:
-                self._buffer = io.BytesIO(self._looked_at(bytes(chunk.data)))
+                data = self._blank + self._looked_at(bytes(chunk.data))
+                end = self._dialect.blank_end(data)
+                self._buffer, self._blank = io.BytesIO(data[:end]), data[end:]
             else:
                 break
         return b"".join(parts)

@@ -1,9 +1,10 @@
-"""How a file of separated values is written: its delimiter and its decimal mark.
+"""How a file of separated values is written: its delimiter, decimal mark, encoding and title.
 
-Both are found in the first lines. A delimiter splits every line into as many values as the header
-has names. A decimal mark is proved by a value that is a number with this mark only: 1,5 or 0.125 or
-1.234,5. Where two answers fit equally well, an error names them. Later lines cannot change the
-answer; a value there that is a number only with the other mark raises an error when it is read.
+All are found in the first lines. A delimiter splits every line into as many values as the header
+has names; lines above the header that do not fit are a title. A decimal mark is proved by a value
+that is a number with this mark only: 1,5 or 0.125 or 1.234,5. Where two answers fit equally well,
+an error names them. Later lines cannot change the answer; a value there that is a number only with
+the other mark raises an error when it is read.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tamis.core.errors import ParameterError, SourceError
-from tamis.sources.text_files import TextFile
+from tamis.core.sentences import counted
+from tamis.sources.text.units import NO_UNIT, NUMBERS, Unit, groups, unit_of, without_units
+from tamis.sources.text_files import TextFile, encoding_of
 
 #: Characters that may separate values; a space only if nothing else does.
 DELIMITERS = ",;\t| "
@@ -24,34 +28,16 @@ MARKS = ".,"
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _MARK = {".": "point", ",": "comma"}
 
+#: What separates values by the first line that Excel writes.
+_SEP_LINE = re.compile(r"sep=(.)")
+#: The most lines above a header.
+_TITLE = 20
 #: Bytes of text, lines and values that are looked at.
 _SAMPLE, _LINES, _VALUES = 1 << 20, 1_000, 200_000
 #: A line of svmlight text: a label, then index:value.
 _SVMLIGHT = re.compile(r"[-+.\w]+( +\d+:[-+.\deE]+)+ *")
 #: Runs of spaces outside quotes, at the ends of a line or between values.
 _SPACES = re.compile(rb'"(?:[^"]|"")*"|^ +| +(?=\r?$)| +', re.MULTILINE)
-
-
-def number_pattern(decimal: str) -> str:
-    r"""Return a regular expression for numbers with a decimal mark.
-
-    Thousands may be grouped by the other mark, a space (also a narrow or fixed one) or an
-    apostrophe; a grouped number does not begin with 0.
-
-    >>> bool(re.match(number_pattern(","), "-1.234,5")), bool(re.match(number_pattern(","), "1.5"))
-    (True, False)
-    """
-    mark, group = re.escape(decimal), _groups(decimal)
-    digits = r"\d*" if decimal == "." else r"\d+"
-    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
-    return rf"^\s*[-+]?(?:{whole}(?:{mark}{digits})?|{mark}\d+)(?:[eE][-+]?\d+)?\s*$"
-
-
-def _groups(decimal: str) -> str:
-    return "[" + ("," if decimal == "." else ".") + " '\u00a0\u202f\u2019]"
-
-
-_NUMBER = {mark: re.compile(number_pattern(mark)) for mark in MARKS}
 
 
 class UnclearMarkError(SourceError):
@@ -74,40 +60,68 @@ class Dialect:
         Whether the header has no name for the first column, as R writes row names.
     sample : list of list of str
         The values of the first lines, without the header.
+    skip : int
+        Lines above the header that are not part of the table; empty lines do not count.
+    title : int
+        How many of them are a title, and not the line with which Excel names the delimiter.
     """
 
     delimiter: str
     decimal: str
     nameless: bool
     sample: list[list[str]]
+    skip: int = 0
+    title: int = 0
 
     def column(self, number: int, gaps: Collection[str]) -> list[str]:
         """Return the values of a column in the sample, without missing ones."""
         found = (row[number].strip() for row in self.sample if number < len(row))
         return [value for value in found if value not in gaps]
 
-    def is_numbers(self, number: int, gaps: Collection[str]) -> bool:
-        """Return whether every value of a column in the sample is a number."""
+    def numbers(self, number: int, gaps: Collection[str]) -> Unit | None:
+        """Return the unit of a column whose values in the sample are all numbers, else None."""
         values = self.column(number, gaps)
-        return bool(values) and all(_NUMBER[self.decimal].match(value) for value in values)
+        if values and all(NUMBERS[self.decimal].match(value) for value in values):
+            return NO_UNIT
+        unit = unit_of(values, self.decimal)
+        return unit if unit is not None and unit.fits(values, self.decimal) else None
 
-    def plain(self, column: Any) -> Any:
+    def plain(self, column: Any, unit: Unit = NO_UNIT) -> Any:
         """Return Arrow text as plain numbers in text: 1.234,5 as 1234.5; other text unchanged."""
         import pyarrow.compute as pc
 
-        is_number = pc.match_substring_regex(column, number_pattern(self.decimal))
-        text = pc.replace_substring_regex(column, _groups(self.decimal), "")
+        is_number = pc.match_substring_regex(column, unit.pattern(self.decimal))
+        text = pc.replace_substring_regex(unit.bare(column, self.decimal), groups(self.decimal), "")
         if self.decimal != ".":
             text = pc.replace_substring(text, self.decimal, ".")
         return pc.if_else(is_number, text, column)
 
     def lines(self, data: bytes, first: bool) -> bytes:
         """Return lines as Arrow reads them: one delimiter between values, a name for each."""
+        if first and self.skip:
+            data = _below(data, self.skip)
         if self.delimiter == " ":
             data = _SPACES.sub(_one_space, data)
         if first and self.nameless:
             return self.delimiter.encode() + data.lstrip(b"\r\n")
         return data
+
+    def blank_end(self, data: bytes) -> int:
+        """Return where the lines at the end begin that hold delimiters only, as Excel writes."""
+        filled = len(data.rstrip(f"\r\n{self.delimiter}".encode()))
+        if self.delimiter == " " or not filled:
+            return len(data) if filled else 0
+        return data.find(b"\n", filled) + 1 or len(data)
+
+
+def _below(data: bytes, lines: int) -> bytes:
+    """Return text without its first lines; empty ones do not count."""
+    at = 0
+    while lines and at < len(data):
+        end = data.find(b"\n", at) + 1 or len(data)
+        lines -= bool(data[at:end].strip())
+        at = end
+    return data[at:]
 
 
 def _one_space(found: re.Match[bytes]) -> bytes:
@@ -153,16 +167,22 @@ def detect(
         Names of columns whose values do not count: they are not read as numbers.
     """
     check_marks(delimiter, decimal)
+    file.encoding = file.encoding or encoding_of(file, _SAMPLE, longest_line)
     is_tsv = ".tsv" in file.path.lower().rsplit("/", 1)[-1]
     usual = "\t" if is_tsv else ","
     lines, whole = _first_lines(file, longest_line)
     if not lines:  # the reader says what is wrong with it
         return Dialect(delimiter or usual, decimal or ".", False, [])
+    above = title = 0
+    if (named := _SEP_LINE.fullmatch(lines[0].strip())) and len(lines) > 1:
+        delimiter, lines, above = delimiter or named[1], lines[1:], 1
     if delimiter is None and _SVMLIGHT.fullmatch(lines[-1].rstrip("\r\n")):
         raise SourceError(
             f"{file.path} looks like svmlight text; name it with format= (--format svmlight), or "
             "give the delimiter with delimiter= (--delimiter)"
         )
+    if header and not above and (title := _title(lines, delimiter, whole)):
+        lines, above = lines[title:], title
     if delimiter is None:
         split = _delimiter(file.path, lines, whole, usual, decimal, header)
     else:
@@ -171,7 +191,36 @@ def detect(
     if decimal is None:
         taken = [j for j, name in enumerate(names) if name not in skip]
         decimal = _decimal(file.path, split, names, taken, {*gaps, ""})
-    return Dialect(split.delimiter, decimal, split.nameless, split.body)
+    return Dialect(split.delimiter, decimal, split.nameless, split.body, above, title)
+
+
+def noted(dialect: Dialect, file: TextFile, names: Sequence[str], header: bool) -> list[str]:
+    """Return sentences about the text of a file that a reader may want to know."""
+    sentences = []
+    if file.encoding is not None:
+        sentences.append(f"{file.path}: its text is {file.encoding}, not UTF-8")
+    if dialect.title:
+        lines = counted(dialect.title, "line above the header was", "lines above the header were")
+        sentences.append(f"{file.path}: {lines} left out")
+    if header and looks_like_values(names):
+        sentences.append(
+            f"{file.path}: line {dialect.skip + 1} was taken for names of columns, but it looks "
+            "like a row of values; if it is one, give --no-header (header=False)"
+        )
+    return sentences
+
+
+def looks_like_values(names: Sequence[str]) -> bool:
+    """Return whether a header is probably a row of values: with a fraction, in no order.
+
+    >>> looks_like_values(["1", "0.126", "c", "-0.5"]), looks_like_values(["400.5", "401", "401.5"])
+    (True, False)
+    """
+    numbers = [float(name) for name in names if NUMBERS["."].match(name) and "," not in name]
+    fractions = [number for number in numbers if number != int(number)]
+    steps = [a < b for a, b in pairwise(numbers)]
+    in_order = len(steps) > 1 and (all(steps) or not any(steps))
+    return bool(fractions) and 2 * len(numbers) >= len(names) and not in_order
 
 
 def said(dialect: Dialect, path: str, *, delimiter: bool, decimal: bool) -> str | None:
@@ -191,6 +240,40 @@ def said(dialect: Dialect, path: str, *, delimiter: bool, decimal: bool) -> str 
     free = [name for name, given in (("delimiter", delimiter), ("decimal", decimal)) if not given]
     command, python = " and ".join(f"--{n}" for n in free), ", ".join(f"{n}=" for n in free)
     return f"{path}: {' and '.join(parts)}; if not, say so with {command} ({python})"
+
+
+# --- above the header --------------------------------------------------------------------------
+
+
+def _title(lines: list[str], delimiter: str | None, whole: bool) -> int:
+    """Return how many lines are above the header of a table.
+
+    Nearly every line from the header on has the same number of values. Those above have fewer, or
+    one.
+    """
+    marks, best = DELIMITERS if delimiter is None else delimiter, (0, 0)
+    first_as_header = [_Split.of(lines, mark, whole, True) for mark in marks]
+    if any(split.nameless or (split.fits and all(split.head)) for split in first_as_header):
+        return 0
+    for mark in marks.replace(" ", ""):
+        records, at, above = list[list[str]](), list[int](), 0
+        read = csv.reader(lines, delimiter=mark)
+        try:
+            for record in read:
+                records.append(record)
+                at.append(above)
+                above = read.line_num
+        except csv.Error:
+            continue
+        width = Counter(map(len, records)).most_common(1)[0][0]
+        inside = [len(r) == width and sum(map(bool, r)) > 1 for r in records]
+        first = inside.index(True) if True in inside else 0
+        outside = all(len(r) < max(2, width - 1) or sum(map(bool, r)) < 2 for r in records[:first])
+        regular = [len(r) == width for r in records[first:]]
+        fits = 0 < first <= _TITLE and len(regular) > 2 and sum(regular) >= 0.9 * len(regular)
+        if fits and outside and width > best[0]:
+            best = width, at[first]
+    return best[1]
 
 
 # --- the delimiter ----------------------------------------------------------------------------
@@ -239,7 +322,7 @@ class _Split:
     def numbers(self, marks: str) -> float:
         """Return the share of values that are numbers with one of the marks."""
         fields = [field for row in self.body for field in row]
-        found = sum(any(_NUMBER[mark].match(field) for mark in marks) for field in fields)
+        found = sum(any(NUMBERS[mark].match(field) for mark in marks) for field in fields)
         return found / max(1, len(fields))
 
 
@@ -282,7 +365,7 @@ def _refuse_one_name(path: str, lines: list[str], whole: bool) -> None:
     """Raise an error if there is one name and every line is a number with a decimal comma."""
     commas = _Split.of(lines, ",", whole, True)
     values = [line.strip() for line in lines[1:] if line.strip()]
-    if values and commas.width == 2 and all(_NUMBER[","].match(value) for value in values):
+    if values and commas.width == 2 and all(NUMBERS[","].match(value) for value in values):
         raise SourceError(
             f"{path}: line 1 has one name, and the comma of {values[0]!r} may be the decimal mark "
             "or separate two values; give decimal=',' (--decimal ,), or name both columns"
@@ -306,7 +389,8 @@ def _decimal(
         values = [value for value in values if value not in gaps]
         if not any("," in value or "." in value for value in values):
             continue
-        fits = {mark: [bool(_NUMBER[mark].match(v)) for v in values] for mark in MARKS}
+        values = without_units(values)
+        fits = {mark: [bool(NUMBERS[mark].match(v)) for v in values] for mark in MARKS}
         either = [a or b for a, b in zip(*fits.values(), strict=True)]
         if 2 * sum(either) < len(values):
             continue  # words

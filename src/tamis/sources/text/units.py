@@ -1,0 +1,151 @@
+"""Numbers in text: with grouped thousands, and with a unit such as $1,200, 12% or 70.5 kg.
+
+A column has one unit: each of its values carries it. Two units in a column, or values with and
+without one, are not read as numbers, because 12% beside 0.12 is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.core.errors import warn
+
+_CURRENCIES = "$\u20ac\u00a3\u00a5\u20b9"
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|SEK|NOK|DKK|INR|BRL|PLN"
+_FIXED = "\u00a0\u202f"
+#: A column of text with more different numbers than this is probably not one of codes.
+_MANY = 20
+_SPACE = f"[ {_FIXED}]*"
+
+
+def number_pattern(decimal: str) -> str:
+    r"""Return a regular expression for numbers with a decimal mark.
+
+    Thousands may be grouped by the other mark, a space (also a narrow or fixed one) or an
+    apostrophe; a grouped number does not begin with 0.
+
+    >>> bool(re.match(number_pattern(","), "-1.234,5")), bool(re.match(number_pattern(","), "1.5"))
+    (True, False)
+    """
+    return rf"^\s*[-+]?{_digits(decimal)}\s*$"
+
+
+def _digits(decimal: str) -> str:
+    """Return a regular expression for a number without its sign."""
+    mark, group = re.escape(decimal), groups(decimal)
+    digits = r"\d*" if decimal == "." else r"\d+"
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
+    return rf"(?:{whole}(?:{mark}{digits})?|{mark}\d+)(?:[eE][-+]?\d+)?"
+
+
+def groups(decimal: str) -> str:
+    """Return a regular expression for what may group thousands."""
+    return "[" + ("," if decimal == "." else ".") + " '\u00a0\u202f\u2019]"
+
+
+NUMBERS = {mark: re.compile(number_pattern(mark)) for mark in ".,"}
+_SIGNED = re.compile(
+    rf"^\(?[-+]?(?P<before>[{_CURRENCIES}]|(?:{_CODES})(?=[ \u00a0\d]))?{_SPACE}"
+    rf"(?P<number>[-+]?[\d.,][\d., '{_FIXED}\u2019]*?){_SPACE}"
+    rf"(?P<after>[%\u2030{_CURRENCIES}]|[^\W\d_][\w/%]{{0,7}}|\u00b0[CF]?)?\)?$"
+)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What every number of a column carries.
+
+    Attributes
+    ----------
+    before, after : str
+        The text before and after each number, without spaces.
+    brackets : bool
+        Whether a number in brackets is negative, as accountants write.
+    """
+
+    before: str = ""
+    after: str = ""
+    brackets: bool = False
+
+    def __str__(self) -> str:
+        return self.before or self.after or "( )"
+
+    def pattern(self, decimal: str) -> str:
+        """Return a regular expression for numbers with this unit."""
+        if self == NO_UNIT:
+            return number_pattern(decimal)
+        before, after = re.escape(self.before), re.escape(self.after)
+        opened, closed = (r"(\(?)", r"\)?") if self.brackets else ("()", "")
+        sign = r"([-+]?)"
+        return (
+            rf"^\s*{opened}{sign}{before}{_SPACE}{sign}({_digits(decimal)})"
+            rf"{_SPACE}{after}{closed}\s*$"
+        )
+
+    def fits(self, values: Iterable[str], decimal: str) -> bool:
+        """Return whether all values are numbers with this unit."""
+        pattern = re.compile(self.pattern(decimal))
+        return all(pattern.match(value) for value in values)
+
+    def bare(self, column: Any, decimal: str) -> Any:
+        """Return Arrow text without the unit; text that is no such number is unchanged."""
+        import pyarrow.compute as pc
+
+        if self == NO_UNIT:
+            return column
+        bare = pc.replace_substring_regex(column, self.pattern(decimal), r"\1\2\3\4")
+        return pc.replace_substring(bare, "(", "-") if self.brackets else bare
+
+
+NO_UNIT = Unit()
+
+
+def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
+    """Return the unit that most values carry, or None if most are not numbers with one.
+
+    >>> str(unit_of(["$1,200", "$85"], ".")), str(unit_of(["12%", "-3.5%"], "."))
+    ('$', '%')
+    >>> unit_of(["1a", "2b", "3c"], ".") is None
+    True
+    """
+    kinds: Counter[tuple[str, str]] = Counter()
+    for value in values:
+        if NUMBERS[decimal].match(value):
+            kinds["", ""] += 1  # also 1e17, which has no unit e17
+        elif match := _SIGNED.match(value.strip()):
+            kinds[match["before"] or "", match["after"] or ""] += 1
+    if 2 * kinds.total() < max(len(values), 1):
+        return None
+    (before, after), _ = kinds.most_common(1)[0]
+    unit = Unit(before, after, any(value.strip().startswith("(") for value in values))
+    if unit == NO_UNIT:
+        return None
+    pattern = re.compile(unit.pattern(decimal))
+    return unit if 2 * sum(bool(pattern.match(value)) for value in values) >= len(values) else None
+
+
+def warn_of_numbers(words: Any, where: str) -> None:
+    """Warn if the many words of a column that is taken for categories are numbers."""
+    if len(words) <= _MANY:
+        return
+    some = words[:1_000].to_pylist()
+    unit = unit_of(some, ".") or NO_UNIT
+    if unit.fits(some, "."):
+        warn(
+            f"{where} holds numbers as text, such as {some[0]!r}, which were taken for "
+            f"{len(words):,} categories; convert them to numbers (pandas.to_numeric)"
+        )
+
+
+def without_units(values: Sequence[str]) -> list[str]:
+    """Return values without what may be a unit; others unchanged."""
+    plain = NUMBERS.values()
+    found = [
+        None if any(number.match(value) for number in plain) else _SIGNED.match(value)
+        for value in values
+    ]
+    return [m["number"] if m else value for m, value in zip(found, values, strict=True)]
