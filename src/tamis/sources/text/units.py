@@ -109,7 +109,7 @@ def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
 
     >>> str(unit_of(["$1,200", "$85"], ".")), str(unit_of(["12%", "-3.5%"], "."))
     ('$', '%')
-    >>> unit_of(["1a", "2b", "3c"], ".") is None
+    >>> unit_of(["1a", "2b", "3a", "4b"], ".") is None
     True
     """
     kinds: Counter[tuple[str, str]] = Counter()
@@ -125,7 +125,8 @@ def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
     if unit == NO_UNIT:
         return None
     pattern = re.compile(unit.pattern(decimal))
-    return unit if 2 * sum(bool(pattern.match(value)) for value in values) >= len(values) else None
+    fitting = sum(bool(pattern.match(value)) for value in values)
+    return unit if 4 * fitting >= 3 * len(values) else None
 
 
 def warn_of_numbers(words: Any, where: str) -> None:
