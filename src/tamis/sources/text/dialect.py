@@ -213,7 +213,7 @@ def noted(dialect: Dialect, file: TextFile, names: Sequence[str], header: bool) 
 def looks_like_values(names: Sequence[str]) -> bool:
     """Return whether a header is probably a row of values: with a fraction, in no order.
 
-    >>> looks_like_values(["1", "0.126", "c", "-0.5"]), looks_like_values(["400.5", "401", "401.5"])
+    >>> looks_like_values(["1", "0.1", "c", "0.5"]), looks_like_values(["400.5", "401", "401.5"])
     (True, False)
     """
     numbers = [float(name) for name in names if NUMBERS["."].match(name) and "," not in name]
