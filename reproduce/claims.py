@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,18 +81,26 @@ class Ours:
     def counts(
         self, ours: str, theirs: str, judge: str, only: Collection[str] | None = None
     ) -> tuple[int, int, int]:
-        """Return wins, ties and losses; a missing result is a loss."""
-        a, b = (np.nan_to_num(self.accuracy(m, judge), nan=-1.0) for m in (ours, theirs))
+        """Return wins, ties and losses on the sets where both have a result."""
+        a, b = (self.accuracy(m, judge) for m in (ours, theirs))
         chosen = [only is None or name in only for name in self.data]
-        d = np.round(a - b, 6)[chosen]
+        d = np.round(a - b, 6)[chosen & np.isfinite(a - b)]
         win, loss = int(np.sum(d >= MARGIN)), int(np.sum(d <= -MARGIN))
         return win, len(d) - win - loss, loss
 
     def ranks(self, judge: str) -> dict[str, float]:
         """Return the average ranks of the paper's methods, 1 = best."""
-        columns = [self.accuracy(name, judge) for name in self._ranked]
-        average = ranks.rank_rows(np.round(np.column_stack(columns), 12)).mean(axis=0)
+        average = ranks.rank_rows(self.complete(self._ranked, judge)).mean(axis=0)
         return dict(zip(self._ranked, average.tolist(), strict=True))
+
+    def n_complete(self, judge: str) -> int:
+        """Return the number of sets where all methods of the paper have a result."""
+        return len(self.complete(self._ranked, judge))
+
+    def complete(self, methods: Sequence[str], judge: str) -> Any:
+        """Return the accuracies of some methods on the sets where all have a result."""
+        table = np.round(np.column_stack([self.accuracy(m, judge) for m in methods]), 12)
+        return table[np.isfinite(table).all(axis=1)]
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -121,22 +129,25 @@ def at_least_as_accurate(
         for judge in judges
     )
     more = "" if only or not ours.plan.more else f" (the paper's sets alone: {of_paper})"
-    n = len(only or ours.data)
-    because = f"wins/ties/losses on {n} sets: {parts}{more}"
+    because = f"wins/ties/losses on {_sets(counted)}: {parts}{more}"
     return judged(text, holds, because, short, ACCURACY)
+
+
+def _sets(counted: dict[str, tuple[int, int, int]]) -> str:
+    """Return how many sets were counted, which may differ between classifiers."""
+    return f"{' or '.join(map(str, sorted({sum(c) for c in counted.values()})))} sets"
 
 
 def no_difference(
     ours: Ours, a: str, b: str, judges: tuple[str, ...], text: str, short: str
 ) -> Verdict:
     """Rule: Friedman's test at 5%, the paper's own, does not reject with any classifier."""
-    p, parts = [], []
+    p, parts, counted = [], [], {}
     for judge in judges:
-        table = np.round(np.column_stack([ours.accuracy(m, judge) for m in (a, b)]), 12)
-        p.append(ranks.friedman(table).p)
-        counted = "/".join(map(str, ours.counts(a, b, judge)))
-        parts.append(f"{judge} p = {p[-1]:.2g}, {counted}")
-    because = f"on {len(ours.data)} sets: {'; '.join(parts)}"
+        p.append(ranks.friedman(ours.complete((a, b), judge)).p)
+        counted[judge] = ours.counts(a, b, judge)
+        parts.append(f"{judge} p = {p[-1]:.2g}, {'/'.join(map(str, counted[judge]))}")
+    because = f"on {_sets(counted)}: {'; '.join(parts)}"
     return judged(text, min(p) > 0.05, because, short, ACCURACY)
 
 
@@ -160,7 +171,7 @@ def best_rank(ours: Ours, method: str, judge: str, text: str, short: str) -> Ver
     found = ours.ranks(judge)
     order = sorted(found, key=lambda m: found[m])
     parts = ", ".join(f"{m} {found[m]:.3g}" for m in order)
-    because = f"average ranks on {len(ours.data)} sets: {parts}"
+    because = f"average ranks on {ours.n_complete(judge)} sets: {parts}"
     return judged(text, order[0] == method, because, short, ACCURACY)
 
 
@@ -169,7 +180,7 @@ def beyond(
 ) -> Verdict:
     """Rule: average ranks differ by more than the critical difference."""
     found = ours.ranks(judge)
-    cd = ranks.critical_difference(len(found), len(ours.data))
+    cd = ranks.critical_difference(len(found), ours.n_complete(judge))
     gaps = {m: found[m] - found[method] for m in others}
     parts = ", ".join(f"{m} {gap:.3g}" for m, gap in gaps.items())
     holds = all(gap > cd for gap in gaps.values())
@@ -291,10 +302,11 @@ def osfs(ours: Ours, studies: dict[str, Any]) -> list[Verdict]:
     less = ours.work("Fast-OSFS, G2", "tests_given")
     ratio = {name: more[name] / max(less[name], 1.0) for name in more if name in less}
     worse = [name for name, r in ratio.items() if r < 1]
+    times = [min(ratio.values(), default=0.0), max(ratio.values(), default=0.0)]
     return [
         judged("Fast-OSFS makes fewer tests than OSFS (Table 2: 2 to 160 times)", not worse,
-               f"{min(ratio.values()):.2f} to {max(ratio.values()):.3g} times as many on "
-               f"{len(ratio)} sets, by G-squared{'; not on ' * bool(worse)}{', '.join(worse)}",
+               f"{times[0]:.2f} to {times[1]:.3g} times as many on {len(ratio)} sets, by "
+               f"G-squared{'; not on ' * bool(worse)}{', '.join(worse)}",
                "Fast-OSFS makes fewer tests", TIME),
         less_on_all(ours, "seconds", "Fast-OSFS", "OSFS",
             "Fast-OSFS is never slower than OSFS (Tables 3 and 4)", "Fast-OSFS is never slower"),
@@ -417,7 +429,7 @@ def most_wins(ours: Ours) -> Verdict:
         parts.append(f"{rival} {' and '.join('/'.join(map(str, c)) for c in counted)}")
     return judged(
         f"SFS-FI is more accurate than {', '.join(rivals)} on most sets (6 or 7 of 10)", all(good),
-        f"wins/ties/losses on {len(ours.data)} sets, KNN and SVM: {'; '.join(parts)}",
+        f"wins/ties/losses, KNN and SVM: {'; '.join(parts)}",
         "more accurate than five rivals on most sets", ACCURACY,
     )  # fmt: skip
 

@@ -58,6 +58,21 @@ def test_every_rule_can_hold_and_fail(small):
     assert small.counts("ours", "theirs", "KNN", ["first"]) == (1, 0, 0)
 
 
+def test_a_set_without_a_result_is_left_out(small, monkeypatch):
+    accuracy = {"ours": [0.9, 0.8, np.nan], "theirs": [0.7, 0.8, 0.1]}
+    monkeypatch.setattr(claims.Ours, "accuracy", lambda self, m, judge: np.array(accuracy[m]))
+    assert small.counts("ours", "theirs", "KNN") == (1, 1, 0)
+    assert small.n_complete("KNN") == 2
+    assert small.ranks("KNN") == {"ours": 1.25, "theirs": 1.75}
+    assert (
+        " 2 sets: KNN 1/1/0"
+        in claims.at_least_as_accurate(small, "ours", "theirs", ("KNN",), "text", "short").because
+    )
+    assert claims.no_difference(
+        small, "ours", "theirs", ("KNN",), "text", "short"
+    ).because.startswith("on 2 sets: KNN p = ")
+
+
 def test_power_is_that_of_the_sign_test():
     """Five sets: only five of five; 0.8 to the fifth, and the tiny chance of the other side."""
     least, found = claims.power(5, 0.8)
@@ -173,7 +188,8 @@ def invented_rows():
     curve = {f"{name} {m} {size}": one for name in rows.MEDIUM for size in rows.SIZES
              for m in ("SOFS", "PET", "FOFS", "L1-SVM", "FGM", "mRMR")}  # fmt: skip
     tuned = table | {f"{m}, tuned": one | {"eta": 0.1} for m in table}
-    return {"x1": tuned, "x2": tuned, "x3": {"SOFS": one}, "figure-1": {"SOFS 100": one},
+    return {"x1": tuned, "x2": tuned, "x3": {"SOFS": one, "SOFS, tuned": one},
+            "figure-1": {"SOFS 100": one},
             "x2-batch": dict.fromkeys(("SOFS", "L1-SVM", "mRMR", "FGM"), one),
             "news20": shares, "phish_url": shares, "rcv1_vw_sample": shares,
             "figure-4": curve}  # fmt: skip
