@@ -50,7 +50,9 @@ def ofs(n_jobs: int | None, report: Any) -> None:
         results = open_results(OUT / place)
         kept = results.grid("kept")[:, results.methods.index("SAOLA")]
         sizes = dict(zip(results.data, kept.tolist(), strict=True))
-        sets = plan.sets if plan is LARGE else {**plan.data, **_stand_ins(plan)}
+        sets = {**plan.data, **_stand_ins(plan)}
+        if plan is LARGE:
+            sets = {name: folder for name, folder in sets.items() if name not in SAOLA.sets}
         run_ofs(sets, sizes, n_jobs=n_jobs, progress=report)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from reproduce import figures, printed, row_claims, rows
 from reproduce.claims import CLAIMS, FAILS, HOLDS, SUBJECTS, UNKNOWN, Ours, Verdict, power
 from reproduce.plans import LARGE, PLANS, SAOLA, Plan
-from reproduce.studies import OUT, SHARED
+from reproduce.studies import OUT, SHARED, STUDIES
 from tamis.core.errors import TamisError
 from tamis.evaluate import open_results
 from tamis.evaluate.results import Results
@@ -61,7 +61,7 @@ mean.
 - Accuracies are judged on more sets than the papers have, because on five sets that test rejects
   only if one method leads on all of them. The paper's sets alone are given beside. Numbers kept and
   seconds are judged on the paper's sets and stand-ins.
-- A method that was stopped at a limit (100 s by the clock of a busy machine, or 6 GB for a step)
+- A method that was stopped at a limit (at most 100 s by the clock of a busy machine, or 6 GB)
   has no result on that set, and is compared on the others; before, this counted as a loss. Such
   cells are listed below the tables.
 - Columns that no paper has ("SAOLA, default", "SFS-FI, program", "G2") were added; no
@@ -70,6 +70,22 @@ mean.
 - SOFS: OGD, AROW and PET are tuned now, as in the paper; they had our defaults before.
 
 """
+
+
+#: What is missing on the page if a study was not run.
+WHAT_STUDIES_ARE = {
+    "large": "SAOLA on a million features and more",
+    "ofs": "SAOLA beside OFS1 and OFS2 (its Tables VI to VIII)",
+    "sizes": "SPSF-LAR and GDM at their best size",
+    "saola-orders": "SAOLA on random orders (its Figures 6 and 7)",
+    "thresholds": "SAOLA's thresholds (its Figure 8)",
+    "orders": "OSFS on random orders (its Figures 11 to 13)",
+    "time": "OSFS over time (its Figures 5 to 10)",
+    "osfs-0.01": "OSFS at 0.01 (its Table 3)",
+    "gamma": "SFS-FI's gamma (its Figures 4 to 7)",
+    "nips": "the NIPS 2003 sets",
+    "nips-gisette": "gisette",
+}
 
 
 def write_page(path: Path, tables: Path, studies: dict[str, Any]) -> None:
@@ -89,7 +105,7 @@ def write_page(path: Path, tables: Path, studies: dict[str, Any]) -> None:
         if (results := plans[plan.paper]) is not None
     }
     judged[row_claims.TITLE] = row_claims.verdicts(sofs)
-    parts = [INTRO, *_summary(judged), HOW_TO_READ, *_power(plans), NOTES]
+    parts = [INTRO, *_summary(judged), *_left(studies), HOW_TO_READ, *_power(plans), NOTES]
     for plan in PLANS.values():
         parts += _paper(plan, known, plans[plan.paper], judged.get(plan.title, []))
         if plan is SAOLA and large is not None:
@@ -158,6 +174,18 @@ def _of_papers(judged: dict[str, list[Verdict]]) -> list[str]:
     return [*lines, ""]
 
 
+def _left(studies: dict[str, Any]) -> list[str]:
+    """Return what was not run yet."""
+    left = []
+    for name, what in WHAT_STUDIES_ARE.items():
+        found, sets = studies.get(name), STUDIES[name].data if name in STUDIES else {}
+        done = [one["name"] for one in found.params["data"]] if found and sets else []
+        rest = ", ".join(one for one in sets if one not in done)
+        if not found or rest:
+            left.append(f"{what}{f' on {rest}' * bool(found)}")
+    return [f"**Not run yet:** {'; '.join(left)}. `make reproduce` runs it.\n"] if left else []
+
+
 def _power(plans: dict[str, Results | None]) -> list[str]:
     """Return what Friedman's test can find on so many sets."""
     numbers = {5, *(len(r.data) for r in plans.values() if r is not None)}
@@ -188,6 +216,8 @@ def _paper(
     listed = "; ".join(f"{name}: `{method}`" for name, method in plan.methods.items())
     parts.append(f"Methods: {listed}. Folds: {plan.cv}, official splits: {plan.split}.\n")
     parts += [f"- {remark}" for remark in plan.remarks]
+    if left := [name for name in plan.sets if name not in results.data]:
+        parts.append(f"- Not run yet: {', '.join(left)}.")
     parts.append("")
     parts += _tables(plan, known, Ours(results, plan), plan.title.split()[0])
     return parts + _capped(results)

@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,6 +98,18 @@ def test_the_summary_and_a_table(small):
     assert table[3].startswith("| second | - / ")
     assert "/" not in table[4]
     assert any(line.startswith("| 5 | 5 | ") for line in _power({}))
+
+
+def test_what_was_not_run_is_named():
+    def run(sets):
+        return SimpleNamespace(params={"data": [{"name": one} for one in sets]})
+
+    whole = {name: run(study.data) for name, study in studies.STUDIES.items()} | {"ofs": True}
+    assert page._left(whole) == []
+    assert set(page.WHAT_STUDIES_ARE) == set(whole)
+    some = page._left(whole | {"gamma": None, "orders": run([])})[0]
+    assert "SFS-FI's gamma (its Figures 4 to 7)" in some
+    assert "OSFS on random orders (its Figures 11 to 13) on madelon" in some
 
 
 def test_every_method_of_every_plan_is_known():
