@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 SCRIPT = """
+import asyncio  # before names vanish: Python 3.14 on Linux needs os.sysconf to import it
 import builtins, ctypes, os, pathlib, signal, sys
 
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
