@@ -65,6 +65,8 @@ def groups() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"Functions": [n for n in registry.PUBLIC if n.islower()]}
     for entry in (*registry.METHODS.values(), *registry.LEARNERS.values()):
         found.setdefault(titles[entry.role], []).append(entry.class_name)
+    regressors = [entry.regressor for entry in registry.LEARNERS.values() if entry.regressor]
+    found["Online learners of numbers"] = regressors
     found["Measures"] = [where.partition(":")[2] for where in registry.MEASURES.values()]
     named = {name for names in found.values() for name in names}
     found["Results and errors"] = [name for name in registry.PUBLIC if name not in named]

@@ -20,7 +20,7 @@ import tamis
 from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.estimators import ColumnEstimator, estimator_of
-from tamis.estimators.online import OnlineClassifier
+from tamis.estimators.online import OnlineEstimator
 from tamis.measures.complete_pairs import CompletePairs
 from tamis.measures.measure import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
@@ -121,7 +121,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.GSquared(degrees="spirtes"),
     tamis.GSquared(degrees="observed"),
 ]
-LEARNERS = [cls() for cls in public(OnlineClassifier)] + [
+LEARNERS = [cls() for cls in public(OnlineEstimator)] + [
     tamis.PET(5, eta=0.5),
     tamis.PET(7, multiclass="uniform", passes=2),
     tamis.FOFS(5, lam=0.1),
@@ -140,11 +140,16 @@ LEARNERS = [cls() for cls in public(OnlineClassifier)] + [
     tamis.FOFS("auto"),
     tamis.OGD(decay="none", multiclass="uniform"),
     tamis.AROW(gamma=0.1, multiclass="uniform", normalize=True),
+    tamis.RowSieveRegressor(7, passes=2, floor=0.01),
+    tamis.RowSieveRegressor(5, loss="epsilon_insensitive", n_bits=6),
+    tamis.RowSieveRegressor("auto", sizes=(1, 3, 8)),
+    tamis.MergedRowSieveRegressor(6, shards=3),
+    tamis.OGDRegressor(decay="none", loss="epsilon_insensitive", normalize=True),
 ]
 
 
 def named(thing: Any) -> str:
-    kinds = (ColumnEstimator, OnlineClassifier, Measure)
+    kinds = (ColumnEstimator, OnlineEstimator, Measure)
     return repr(thing) if isinstance(thing, kinds) else thing.__name__
 
 
@@ -176,7 +181,7 @@ def test_selector(selector: ColumnEstimator, check: Callable[[Any], None]) -> No
 
 
 @pytest.mark.parametrize(("learner", "check"), pairs(LEARNERS), ids=named)
-def test_learner(learner: OnlineClassifier, check: Callable[[Any], None]) -> None:
+def test_learner(learner: OnlineEstimator, check: Callable[[Any], None]) -> None:
     check(learner)
 
 
@@ -376,6 +381,9 @@ def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
-@parametrize_with_checks([cls() for cls in public(OnlineClassifier)] + [tamis.SOFS("auto")])
+@parametrize_with_checks(
+    [cls() for cls in public(OnlineEstimator)]
+    + [tamis.SOFS("auto"), tamis.RowSieveRegressor("auto", loss="epsilon_insensitive")]
+)
 def test_sklearn_learner(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

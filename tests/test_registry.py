@@ -19,6 +19,7 @@ from tamis.evaluate.classifiers import _PLAIN, _SCALED
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.methods import BatchSelector, FeatureStreamSelector, Rule
 from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.regressors import REGRESSORS
 
 ROOT = Path(tamis.__file__).parent
 ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": OnlineLearner}
@@ -34,6 +35,8 @@ def test_a_method_matches_its_entry(name):
     assert public is load(entry.estimator)
     assert (public.learner_class if entry.role == "online" else public._rule) is kind
     assert kind.public_name == entry.class_name
+    if entry.regressor:
+        assert getattr(tamis, entry.regressor).learner_class is REGRESSORS[kind]
 
 
 @pytest.mark.parametrize("role", ["streaming", "batch", "online"])
@@ -49,7 +52,11 @@ def test_every_file_of_a_method_has_an_entry(role):
             if (issubclass(thing, Rule) and "name" in vars(thing))
             or (issubclass(thing, OnlineLearner) and thing.public_name != thing.__name__)
         ]
-        assert bool(kinds) <= (path.stem in known), module
+        if path.stem == "regressors":  # those of all learners
+            of_numbers = {e.regressor for e in LEARNERS.values()}
+            assert {k.public_name for k in kinds} == of_numbers - {""}
+        else:
+            assert bool(kinds) <= (path.stem in known), module
 
 
 def load_module(name):

@@ -42,9 +42,15 @@ from tamis.estimators.online import FOFS as FOFS
 from tamis.estimators.online import OGD as OGD
 from tamis.estimators.online import PET as PET
 from tamis.estimators.online import SOFS as SOFS
+from tamis.estimators.online import AROWRegressor as AROWRegressor
 from tamis.estimators.online import MergedRowSieve as MergedRowSieve
+from tamis.estimators.online import MergedRowSieveRegressor as MergedRowSieveRegressor
 from tamis.estimators.online import MergedSOFS as MergedSOFS
+from tamis.estimators.online import OGDRegressor as OGDRegressor
+from tamis.estimators.online import PETRegressor as PETRegressor
 from tamis.estimators.online import RowSieve as RowSieve
+from tamis.estimators.online import RowSieveRegressor as RowSieveRegressor
+from tamis.estimators.online import SOFSRegressor as SOFSRegressor
 from tamis.estimators.streaming import OFSA3M as OFSA3M
 from tamis.estimators.streaming import OSFS as OSFS
 from tamis.estimators.streaming import SAOLA as SAOLA

@@ -49,6 +49,8 @@ class Method:
     help: str
     reference: str = ""
     plain: str = ""
+    #: The public class of the same method that predicts numbers, of an online learner.
+    regressor: str = ""
 
     @property
     def where(self) -> str:
@@ -229,6 +231,7 @@ LEARNERS = _by_name((
         "weights stand out from their uncertainty, rare ones too",
         "[the rule](row-sieve.md)",
         plain="RowSieveLearner",
+        regressor="RowSieveRegressor",
     ),
     Method(
         "sofs", "online", "sofs", "SOFS",
@@ -236,6 +239,7 @@ LEARNERS = _by_name((
         "highest confidence, in effect the frequent ones",
         "Wu, Hoi, Mei, Yu, TKDD 2017",
         plain="SofsLearner",
+        regressor="SOFSRegressor",
     ),
     Method(
         "merged-row-sieve", "online", "merged_row_sieve", "MergedRowSieve",
@@ -243,6 +247,7 @@ LEARNERS = _by_name((
         "rows, merged by precision (`tamis learn --cluster`)",
         "[scaling](scaling.md#rows-that-stream)",
         plain="MergedRowSieveLearner",
+        regressor="MergedRowSieveRegressor",
     ),
     Method(
         "merged-sofs", "online", "merged_sofs", "MergedSOFS",
@@ -256,6 +261,7 @@ LEARNERS = _by_name((
         "very few features may be kept, and large weights should decide",
         "Wu, Hoi, Mei, Yu, TKDD 2017",
         plain="PetLearner",
+        regressor="PETRegressor",
     ),
     Method(
         "fofs", "online", "fofs", "FOFS",
@@ -268,12 +274,14 @@ LEARNERS = _by_name((
         "a baseline: every feature may be kept",
         "Zinkevich, ICML 2003",
         plain="OgdLearner",
+        regressor="OGDRegressor",
     ),
     Method(
         "arow", "online", "arow", "AROW",
         "a baseline: every feature may be kept, each with its own learning rate",
         "Crammer, Kulesza, Dredze, NIPS 2009",
         plain="ArowLearner",
+        regressor="AROWRegressor",
     ),
 ))  # fmt: skip
 
@@ -338,6 +346,11 @@ PAIRED_TESTS = ("corrected-t", "t", "wilcoxon")
 #: Public names and where they are defined; ``__init__.pyi`` repeats them for type checkers.
 PUBLIC = {
     **{entry.class_name: entry.estimator for entry in (*METHODS.values(), *LEARNERS.values())},
+    **{
+        entry.regressor: f"tamis.estimators.online:{entry.regressor}"
+        for entry in LEARNERS.values()
+        if entry.regressor
+    },
     **{where.partition(":")[2]: where for where in MEASURES.values()},
     "Decision": "tamis.core.decisions:Decision",
     "DecisionLog": "tamis.core.decisions:DecisionLog",

@@ -29,6 +29,17 @@ def houses(tmp_path):
     return path
 
 
+@pytest.fixture
+def centred(houses):
+    """The same houses, with columns around 0, as learners need them."""
+    table = pd.read_csv(houses)
+    table["area"] = ((table["area"] - 120) / 50).round(3)
+    table["street"] = (table["street"] / 200 - 1).round(3)
+    path = houses.with_name("centred.csv")
+    table.to_csv(path, index=False)
+    return path
+
+
 def run_of(out):
     return json.loads((out / "run.json").read_text())
 
@@ -85,24 +96,81 @@ def test_a_stopped_run_keeps_its_task(tamis, tmp_path):
     assert run_of(out)["source"]["task"] == "classification"
 
 
-def test_comparing_and_learning_need_classes(tamis, houses, tmp_path):
+def test_comparing_needs_classes(tamis, houses, tmp_path):
     compare = ("compare", houses, "--target", "price", "--methods", "saola", "--cv", "2x2",
                "--classifiers", "nb", "--out", tmp_path / "c")  # fmt: skip
     assert "houses: the target is a number to predict" in tamis(*compare).one_sentence()
     refused = tamis(*compare, "--task", "regression").one_sentence()
     assert "comparing needs classes, because classifiers judge what is kept" in refused
-    learn = ("learn", houses, "--target", "price", "--out", tmp_path / "m")
-    sentence = tamis(*learn).one_sentence()
-    assert "which look like numbers to predict, and learners need classes" in sentence
-    assert sentence.endswith("say so with task='classification' (--task classification)")
-    assert (
-        tamis(*learn, "--task", "regression")
-        .one_sentence()
-        .startswith(
-            "learners predict classes, so task='regression' (--task regression) is not possible"
-        )
-    )
+
+
+def test_learning_says_that_a_price_is_a_number(tamis, centred, tmp_path):
+    learn = ("learn", centred, "--target", "price", "-k", 1, "--test", centred, "--out")
+    done = tamis(*learn, tmp_path / "m")
+    assert done.code == 0
+    assert "task: regression, because " in done.err
+    assert "if they are classes, say so with task='classification'" in done.err
+    assert "progressive R² 0." in done.out
+    assert "\nR² 0." in done.out
+    model = open_model(tmp_path / "m")
+    assert (model.task, model.record["method"]) == ("regression", "RowSieveRegressor")
+    said = tamis("predict", tmp_path / "m", centred, "--target", "price", "--out", tmp_path / "p")
+    assert said.out.startswith("R² 0.")
+    assert said.out.splitlines()[0] == done.out.splitlines()[2]
+    rows = pd.read_csv(tmp_path / "p")
+    assert rows.columns.tolist() == ["row", "prediction"]
+    assert np.corrcoef(rows["prediction"], pd.read_csv(centred)["price"])[0, 1] > 0.9
+    facts = json.loads(tamis("predict", tmp_path / "m", centred, "--target", "price", "--json").out)
+    assert set(facts) == {"rows", "labelled", "r2", "rmse", "bad_lines", "predictions"}
+    scores = ("predict", tmp_path / "m", centred, "--target", "price", "--scores", "--out", "-")
+    assert "predicts numbers, which are its scores" in tamis(*scores).one_sentence()
+    page = tamis("report", tmp_path / "m", "--out", tmp_path / "m.html")
+    assert page.code == 0
+    text = (tmp_path / "m.html").read_text()
+    assert "root mean squared error" in text
+    assert "R² of predictions that were made before each row was learned" in text
+
+
+def test_learning_takes_the_task_that_is_given(tamis, centred, tmp_path):
+    learn = ("learn", centred, "--target", "price")
     assert tamis(*learn, "--task", "classification", "--quiet").code == 0
+    done = tamis(*learn, "--task", "regression", "--tune", 200, "-k", "auto", "--json")
+    facts = json.loads(done.out)
+    assert (facts["method"], facts["task"]) == ("RowSieveRegressor", "regression")
+    assert facts["progressive_r2"] > 0.5
+    tuned = tamis(*learn, "--tune", "--param", "loss=epsilon_insensitive")
+    assert "tuned: gamma=" in tuned.err
+    assert "a mean loss of " in tuned.err
+    fofs = tamis(*learn, "--method", "fofs", "--task", "regression").one_sentence()
+    assert fofs.startswith("FOFS predicts classes only")
+    classes = tamis(*learn, "--task", "regression", "--classes", "1,2").one_sentence()
+    assert "predicts numbers, so it takes no classes" in classes
+
+
+def test_a_stopped_training_on_numbers_goes_on(tamis, houses, tmp_path):
+    from tamis.engine.learning.checkpoint import read_checkpoint, write_checkpoint
+    from tamis.engine.learning.learn import make_learner
+    from tamis.engine.learning.training import Schedule, Training
+    from tamis.sources import open_rows
+
+    def training():
+        sources = open_rows(houses, target="price")
+        return Training(make_learner("row-sieve"), sources, Schedule(passes=2))
+
+    whole = training()
+    whole.start(may_change=True)
+    whole.run()
+    part = training()
+    part.start(may_change=True)
+    part.take(next(part.batches()))
+    write_checkpoint(tmp_path / "c", part, {}, 0.0)
+    later = training()
+    read_checkpoint(tmp_path / "c", later, {})
+    assert later.learner.task == "regression"
+    later.run()
+    assert later.learner.weights_.tolist() == whole.learner.weights_.tolist()
+    assert later.learner.intercept_ == whole.learner.intercept_
+    assert later.curve.table() == whole.curve.table()
 
 
 def test_the_task_of_labels_is_decided_for_all_rows_of_a_comparison(tamis, tmp_path):

@@ -37,3 +37,27 @@ class OGD(tamis.OGD, base.Classifier):
 
 class AROW(tamis.AROW, base.Classifier):
     __doc__ = tamis.AROW.__doc__
+
+
+class RowSieveRegressor(tamis.RowSieveRegressor, base.Regressor):
+    __doc__ = tamis.RowSieveRegressor.__doc__
+
+
+class MergedRowSieveRegressor(tamis.MergedRowSieveRegressor, base.Regressor):
+    __doc__ = tamis.MergedRowSieveRegressor.__doc__
+
+
+class SOFSRegressor(tamis.SOFSRegressor, base.Regressor):
+    __doc__ = tamis.SOFSRegressor.__doc__
+
+
+class PETRegressor(tamis.PETRegressor, base.Regressor):
+    __doc__ = tamis.PETRegressor.__doc__
+
+
+class OGDRegressor(tamis.OGDRegressor, base.Regressor):
+    __doc__ = tamis.OGDRegressor.__doc__
+
+
+class AROWRegressor(tamis.AROWRegressor, base.Regressor):
+    __doc__ = tamis.AROWRegressor.__doc__

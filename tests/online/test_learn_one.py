@@ -124,6 +124,8 @@ def test_classes_other_than_true_and_false_must_be_known() -> None:
 
 
 RIVER = ("RowSieve", "MergedRowSieve", "SOFS", "MergedSOFS", "PET", "FOFS", "OGD", "AROW")
+RIVER += ("RowSieveRegressor", "MergedRowSieveRegressor", "SOFSRegressor", "PETRegressor")
+RIVER += ("OGDRegressor", "AROWRegressor")
 
 
 @pytest.mark.parametrize("name", RIVER)

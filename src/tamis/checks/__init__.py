@@ -18,7 +18,7 @@ from typing import Any
 from tamis.checks import batch, columns, fitting, instances, measures, sources, streams
 from tamis.checks.data import Case, cases
 from tamis.estimators import BatchEstimator, StreamEstimator, estimator_of
-from tamis.estimators.online import OnlineClassifier
+from tamis.estimators.online import OnlineEstimator
 from tamis.measures.measure import Measure
 from tamis.methods.rule import Rule
 from tamis.sources.base import Source
@@ -30,7 +30,7 @@ __all__ = ["check", "checks_of"]
 _CONTRACTS: dict[type, tuple[ModuleType, ...]] = {
     StreamEstimator: (columns, fitting, streams),
     BatchEstimator: (columns, fitting, batch),
-    OnlineClassifier: (instances, fitting),
+    OnlineEstimator: (instances, fitting),
     Measure: (measures,),
     Source: (sources,),
 }

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     "first 4 MB must contain all of them.",
 )  # fmt: skip
 @click.option("--test", type=click.Path(), multiple=True,
-              help="Rows to measure accuracy on at the end. May be repeated.")  # fmt: skip
+              help="Rows to measure accuracy (or R²) on at the end. May be repeated.")  # fmt: skip
 @click.option("--out", type=click.Path(), help="Folder for the model; must not exist.")
 @click.option(
     "--checkpoint", is_flag=False, flag_value=60.0, type=float, metavar="[SECONDS]",
@@ -128,7 +128,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     if (k := given.pop("n_features")) is not None:
         params["n_features"] = _whole(k, "auto", f"-k {k} is not a whole number and not auto")
     params |= parameters(given.pop("params"))
-    learner = make_learner(given.pop("method"), **params)
+    learner = make_learner(given.pop("method"), given["task"], **params)
     reading, tune_rows = given.pop("reading"), given.pop("tune_rows")
     # The remaining options are those of `tamis.learn`.
     given |= {"classes": _classes(given["classes"]), "test": list(given["test"]) or None}
@@ -162,6 +162,8 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
                 skip_bad_lines=given["skip_bad_lines"], **reading,
             )  # fmt: skip
             learner = tuned.learner
+            if tuned.reason:
+                message(tuned.reason)
             message(f"tuned: {tuned}")
             facts["tuned"] = {"rows": tuned.rows, "table": tuned.table}
         hooks = Hooks(message, after_batch, facts)
@@ -191,6 +193,9 @@ class _Watched:
         work, seconds = self._training.learner.work_, time.monotonic() - self._begun
         rows = work["rows"]
         rate = (rows - self._rows) / seconds if seconds > 0.2 else 0.0
+        learner: Any = self._training.learner
+        if learner.task == "regression":
+            return f"{short(rows)} rows, {short(rate)} rows/s, R² {learner.progressive_r2_:.3f}"
         error = work["mistakes"] / max(rows, 1)
         return f"{short(rows)} rows, {short(rate)} rows/s, error {100 * error:.2f}%"
 
@@ -223,15 +228,19 @@ def _classes(text: str | None) -> list[Any] | None:
 
 def _facts(done: Learned) -> dict[str, Any]:
     """Return the result as plain values, for JSON."""
+    from tamis.engine.learning.predict import Tally
+
     learner, test = done.learner, done.test
     return {
         "method": learner.public_name,
+        "task": learner.task,
         "rows": done.rows,
         "columns": int(learner.n_features_in_),
         "kept": len(learner.kept_),
         "progressive_error": done.error,
+        **({"progressive_r2": learner.progressive_r2_} if learner.task == "regression" else {}),
         "test_rows": None if test is None else test.rows,
-        "test_accuracy": None if test is None else test.accuracy,
+        **{f"test_{k}": v for k, v in (test or Tally(task=learner.task)).scores().items()},
         "bad_lines": learner.bad_lines_,
         "test_bad_lines": {} if test is None else test.bad.counts,
         "seconds": done.seconds["learn"],
@@ -252,12 +261,17 @@ def _summary(done: Learned) -> list[str]:
         f"{counted(done.mistakes, 'row was', 'rows were')} predicted "
         "wrongly before they were learned",
     ]
+    if learner.task == "regression":
+        lines[1] = (
+            f"progressive R² {learner.progressive_r2_:.4f}: each row was predicted before it was "
+            f"learned, {100 * (1 - done.error):.1f}% of them no worse than by a constant"
+        )
     if len(curve := getattr(learner, "size_curve_", {})) > 1:
         most, columns = max(curve), learner.n_features_in_
         lines.append(
             f"auto chose {counted(learner.n_features_, 'feature')} of the sizes {min(curve):,} to "
-            f"{most:,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
-            f"{100 * min(curve.values()):.2f}%"
+            f"{most:,}: {_errors(curve[learner.n_features_], learner)}, fewest "
+            f"{_errors(min(curve.values()), learner, '')}"
         )
         if learner.n_features_ == most < columns:
             lines.append(
@@ -283,20 +297,32 @@ def _summary(done: Learned) -> list[str]:
 def tested(test: Any) -> list[str]:
     """Return lines about the predicted rows."""
     lines = []
-    if test.accuracy is None:
-        lines.append(
-            f"{counted(test.rows, 'row')} predicted; none has a label that is one of the classes"
-        )
+    what = "a class" if test.task == "classification" else "a number"
+    if not test.labelled:
+        one = "one of the classes" if test.task == "classification" else what
+        lines.append(f"{counted(test.rows, 'row')} predicted; none has a label that is {one}")
     else:
-        sentence = f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}"
+        if test.task == "classification":
+            sentence = f"accuracy {100 * test.accuracy:.2f}%"
+        else:
+            scores = test.scores()
+            sentence = f"R² {scores['r2']:.4f} (root mean squared error {scores['rmse']:.4g})"
+        sentence += f" on {counted(test.labelled, 'row')}"
         if others := test.rows - test.labelled:
             sentence += (
-                f" ({counted(others, 'other has', 'others have')} a label that is not a class)"
+                f" ({counted(others, 'other has', 'others have')} a label that is not {what})"
             )
         lines.append(sentence)
     if test.bad.total:
         lines.append(f"skipped {counted(test.bad.total, 'bad line')} there: {test.bad}")
     return lines
+
+
+def _errors(error: float, learner: Any, what: str = " recent errors") -> str:
+    """Return the error of a size."""
+    if learner.task == "regression":
+        return f"{error:.4g}" if not what else f"a recent mean loss of {error:.4g}"
+    return f"{100 * error:.2f}%{what}"
 
 
 def _size(folder: Any) -> int:

@@ -1,4 +1,4 @@
-"""`tamis predict`: predict the class of rows with a model from `tamis learn`."""
+"""`tamis predict`: predict classes or numbers of rows with a model from `tamis learn`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tamis.core.files import atomic_file
 @json_option
 @quiet_option
 def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> None:
-    """Predict the class of each row of DATA with a MODEL folder.
+    """Predict the class of each row of DATA, or its number, with a MODEL folder.
 
-    Prints the accuracy if DATA has labels that are classes. Svmlight indices begin where those
-    of the training data did. The CSV has the columns row (counted from 0), prediction and, with
-    --scores, score (with more than two classes, one per class).
+    Prints the accuracy if DATA has labels that are classes, or R² for numbers. Svmlight indices
+    begin where those of the training data did. The CSV has the columns row (counted from 0),
+    prediction and, with --scores, score (with more than two classes, one per class).
 
     \b
     Examples:
@@ -50,10 +50,10 @@ def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> Non
     if as_json and out == "-":
         raise ParameterError("--json and --out - both go to standard output; give one of the two")
     opened, tally = open_model(model), Tally()
-    with (
-        progress(quiet or as_json) as report,
-        _table(out, opened.classes_, given["scores"]) as write,
-    ):
+    if opened.task == "regression" and given["scores"]:
+        raise ParameterError(f"{model} predicts numbers, which are its scores; leave out --scores")
+    classes = getattr(opened, "classes_", None)
+    with progress(quiet or as_json) as report, _table(out, classes, given["scores"]) as write:
         found = predict_stream(
             opened, list(data), tally=tally, skip_bad_lines=given["skip_bad_lines"],
             progress=report, **given["reading"],
@@ -61,12 +61,12 @@ def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> Non
         for part in found:
             write(part)
     if as_json:
-        facts = {"rows": tally.rows, "labelled": tally.labelled, "accuracy": tally.accuracy,
+        facts = {"rows": tally.rows, "labelled": tally.labelled, **tally.scores(),
                  "bad_lines": tally.bad.counts, "predictions": out}  # fmt: skip
         echo_json(facts)
     elif not quiet:
         lines = tested(tally)
-        if out is None and tally.accuracy is None:
+        if out is None and not tally.labelled:
             lines.append("they were not written; give --out FILE, or --out - to print them")
         elif out not in (None, "-"):
             lines.append(f"wrote {out}")
@@ -87,7 +87,7 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
     from pyarrow.csv import WriteOptions, write_csv
 
     def write(found: Any) -> None:
-        table: list[Any] = [found.rows, found.classes, *np.atleast_2d(found.scores.T)]
+        table: list[Any] = [found.rows, found.answers, *np.atleast_2d(found.scores.T)]
         arrays = [pa.array(np.ascontiguousarray(column)) for column in table[: len(columns)]]
         options = WriteOptions(include_header=False, quoting_style="needed")
         write_csv(pa.Table.from_arrays(arrays, columns), file, options)

@@ -99,10 +99,13 @@ def full_signature(cls: type[Any]) -> inspect.Signature:
     return own.replace(parameters=parameters)
 
 
-def inherit_docs(doc: str, bases: Iterable[type], order: Sequence[str]) -> str:
+def inherit_docs(
+    doc: str, bases: Iterable[type], order: Sequence[str], without: Sequence[str] = ()
+) -> str:
     """Complete a NumPy-style docstring with the parameters and attributes that bases document.
 
-    Only parameters of the bases that are listed in `order` are added; their attributes come first.
+    Only parameters of the bases that are listed in `order` are added; their attributes come first,
+    but for those `without`.
     """
     doc = inspect.cleandoc(doc)
     inherited = [inspect.cleandoc(base.__doc__ or "") for base in reversed(list(bases))]
@@ -110,6 +113,7 @@ def inherit_docs(doc: str, bases: Iterable[type], order: Sequence[str]) -> str:
         head = f"{section}\n{'-' * len(section)}\n"
         own = _entries(doc, head)
         found = {name: text for base in inherited for name, text in _entries(base, head).items()}
+        found = {name: text for name, text in found.items() if name not in without}
         if section == "Parameters":
             found = {name: (found | own)[name] for name in order if name in found | own}
         text = head + "".join(dict.fromkeys((found | own).values()))
@@ -165,6 +169,9 @@ class Parameters:
     #: Names of the parameters, in the order of the constructor.
     parameter_names: ClassVar[tuple[str, ...]] = ()
 
+    #: Attributes of the base classes that it does not have.
+    without: ClassVar[Sequence[str]] = ()
+
     #: The name in messages, if it differs from the class name.
     public_name: ClassVar[str]
 
@@ -183,7 +190,8 @@ class Parameters:
         ranges |= {f.name: f.metadata["allowed"] for f in own if f.metadata}
         cls.ranges = ranges
         if cls.__doc__:
-            cls.__doc__ = inherit_docs(cls.__doc__, cls.__mro__[1:], cls.parameter_names)
+            bases, names = cls.__mro__[1:], cls.parameter_names
+            cls.__doc__ = inherit_docs(cls.__doc__, bases, names, cls.without)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

@@ -1,8 +1,9 @@
 """scikit-learn's interface to the online learners: RowSieve, SOFS, PET and the others.
 
 A class here names its learner (`tamis.methods.online`), which has the parameters, their
-documentation and the model. `OnlineClassifier` adds what scikit-learn and river expect: validation
-of tables, `fit`, `partial_fit`, `predict`, `transform`, `learn_one`.
+documentation and the model. `OnlineEstimator` adds what scikit-learn and river expect: validation
+of tables, `fit`, `partial_fit`, `predict`, `transform`, `learn_one`; `OnlineClassifier` and
+`OnlineRegressor` add what only the one or the other has.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
@@ -30,18 +31,26 @@ from tamis.methods.online.merged_row_sieve import MergedRowSieveLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
+from tamis.methods.online.regressors import (
+    ArowRegressorLearner,
+    MergedRowSieveRegressorLearner,
+    NumberLearner,
+    OgdRegressorLearner,
+    PetRegressorLearner,
+    RowSieveRegressorLearner,
+    SofsRegressorLearner,
+)
 from tamis.methods.online.row_sieve import RowSieveLearner
-from tamis.methods.online.scorer import best_class
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
 from tamis.sources.base import Progress, silent
 
 
-class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[misc]
-    """A linear classifier for rows that arrive over time, which selects features too.
+class OnlineEstimator(SelectingEstimator):
+    """A linear model for rows that arrive over time, which selects features too.
 
     A subclass names its learner, whose constructor and documentation it shares. What was learned
-    (`classes_`, `kept_`, `weights_`, ...) is read from the fitted learner, `learner_`.
+    (`kept_`, `weights_`, ...) is read from the fitted learner, `learner_`.
     """
 
     #: The learner of the method.
@@ -79,28 +88,14 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         X : array, scipy sparse matrix, data frame or RowBlock of shape (n_rows, n_columns)
             The rows.
         y : array-like of shape (n_rows,)
-            Their classes; a RowBlock brings its own.
+            Their classes, or the numbers to predict; a RowBlock brings its own.
         """
         self._forget()
         labels = self._labels_of(X, y)
         learner = self.new_learner()
-        learner.begin(labels if self.classes is None else self.classes)
+        learner.begin(self._classes_in(labels))
         for _ in range(learner.passes):
             self._learn(learner, X, labels)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
-        """Learn from the next rows, once.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-        classes : array-like, optional
-            All classes that will come; needed in the first call unless given as a parameter.
-        """
-        labels = self._labels_of(X, y)
-        self._learn(self._begun(classes), X, labels)
         return self
 
     def fit_stream(
@@ -133,9 +128,9 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         random_state : int, default=0
             The seed of the shuffling.
         classes : array-like, optional
-            All classes. If neither these nor the parameter `classes` are given, files are read
-            once for their labels; of a pipe the first megabytes must show every class, of an
-            iterator the first block.
+            All classes, for a classifier. If neither these nor the parameter `classes` are given,
+            files are read once for their labels; of a pipe the first megabytes must show every
+            class, of an iterator the first block.
         skip_bad_lines : bool, default=False
             Count lines that cannot be learned, in `bad_lines_`, and continue; otherwise the first
             one raises an error.
@@ -160,31 +155,12 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         self._hold(learner)
         return self
 
-    def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
-        """Learn from one row, a dict of feature numbers or names to values, as in river.
-
-        Names get numbers as they come, or are hashed with `n_bits`. Classes other than True and
-        False must be given beforehand, as a parameter or to `partial_fit`.
-        """
-        boolean = isinstance(y, bool | np.bool_) and self.classes is None and not self._is_fitted
-        learner = self._begun([False, True] if boolean else None)
-        learner.learn_one(x, y)
-        self._hold(learner)
-
     # --- predicting ----------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return scores: above 0 for the second of two classes; else one column per class."""
-        check_is_fitted(self)
-        return self.learner_.decision_function(self._validated(self.learner_, X))
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row; of classes with the same score, the first."""
-        return np.asarray(self.classes_[best_class(self.decision_function(X))])
-
-    def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """Return the class of one row given as a dict; None while nothing was learned."""
-        return self.learner_.predict_one(x) if self._is_fitted else None
+        """Return the class of each row, of classes with the same score the first; or a number."""
+        check_is_fitted(self)
+        return self.learner_.predict(self._validated(self.learner_, X))
 
     # --- selecting -----------------------------------------------------------------------------
 
@@ -217,7 +193,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         """Return an untrained learner with these parameters, for `tamis.learn`."""
         return self.learner_class(**self.get_params(deep=False))
 
-    def holding(self, learner: OnlineLearner) -> OnlineClassifier:
+    def holding(self, learner: OnlineLearner) -> OnlineEstimator:
         """Return a new estimator around a fitted learner."""
         same = type(learner) is self.learner_class
         kind = type(self) if same else ESTIMATORS[type(learner)]
@@ -241,28 +217,15 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         if learner.columns.names is not None:
             self.feature_names_in_ = np.asarray(learner.columns.names, dtype=object)
 
-    def _begun(self, classes: Any) -> OnlineLearner:
-        """Return the learner, begun with the classes given, or check that they are the same."""
-        given = self.classes if classes is None else classes
-        known = None if given is None else np.unique(np.asarray(given))
-        if self._is_fitted:
-            learner = self.learner_
-            if known is not None and known.tolist() != learner.classes_.tolist():
-                raise InputError(
-                    f"`classes={known.tolist()}` is not the same as on the last call "
-                    f"to partial_fit, was: {learner.classes_.tolist()}"
-                )
-            for name in learner.parameter_names:  # they may have been set meanwhile
-                setattr(learner, name, getattr(self, name))
-            return learner
-        if known is None:
-            raise InputError(
-                "classes must be passed on the first call to partial_fit: the rows that come "
-                "first may not show every class"
-            )
-        learner = self.new_learner()
-        learner.begin(known, f"classes={known.tolist()}")
-        return learner
+    def _classes_in(self, labels: npt.NDArray[Any]) -> Any:
+        """Return what a learner begins with when it has these labels."""
+        raise NotImplementedError
+
+    def _begun(self) -> OnlineLearner:
+        """Return the learner that has begun, with the present parameters."""
+        for name in self.learner_.parameter_names:  # they may have been set meanwhile
+            setattr(self.learner_, name, getattr(self, name))
+        return self.learner_
 
     def _learn(self, learner: OnlineLearner, X: Any, labels: npt.NDArray[Any]) -> None:
         """Check all rows, then learn from them; a first call that fails leaves no model."""
@@ -312,14 +275,117 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
             refuse_masked(y)
             labels = np.asarray(column_or_1d(y, warn=True))
             refuse_missing(labels)
-            check_classification_targets(labels)
+            self._check_kind(labels)
         n_rows = row_input.n_rows_of(X)
         if n_rows is not None and n_rows != len(labels):
             raise InputError(
                 f"X has {n_rows} rows but y has {len(labels)}: inconsistent numbers of samples; "
-                "give one class for each row"
+                "give one label for each row"
             )
         return labels
+
+    def _check_kind(self, labels: npt.NDArray[Any]) -> None:
+        """Raise an error if labels are not of the kind that is learned."""
+
+
+class OnlineClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
+    """A linear classifier for rows that arrive over time."""
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from the next rows, once.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        classes : array-like, optional
+            All classes that will come; needed in the first call unless given as a parameter.
+        """
+        labels = self._labels_of(X, y)
+        self._learn(self._begun_with(classes), X, labels)
+        return self
+
+    def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
+        """Learn from one row, a dict of feature numbers or names to values, as in river.
+
+        Names get numbers as they come, or are hashed with `n_bits`. Classes other than True and
+        False must be given beforehand, as a parameter or to `partial_fit`.
+        """
+        boolean = isinstance(y, bool | np.bool_) and self.classes is None and not self._is_fitted
+        learner = self._begun_with([False, True] if boolean else None)
+        learner.learn_one(x, y)
+        self._hold(learner)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return scores: above 0 for the second of two classes; else one column per class."""
+        check_is_fitted(self)
+        return self.learner_.decision_function(self._validated(self.learner_, X))
+
+    def predict_one(self, x: Mapping[Any, float]) -> Any:
+        """Return the class of one row given as a dict; None while nothing was learned."""
+        return self.learner_.predict_one(x) if self._is_fitted else None
+
+    def _classes_in(self, labels: npt.NDArray[Any]) -> Any:
+        return labels if self.classes is None else self.classes
+
+    def _begun_with(self, classes: Any) -> OnlineLearner:
+        """Return the learner, begun with the classes given, or check that they are the same."""
+        given = self.classes if classes is None else classes
+        known = None if given is None else np.unique(np.asarray(given))
+        if self._is_fitted:
+            learner = self.learner_
+            if known is not None and known.tolist() != learner.classes_.tolist():
+                raise InputError(
+                    f"`classes={known.tolist()}` is not the same as on the last call "
+                    f"to partial_fit, was: {learner.classes_.tolist()}"
+                )
+            return self._begun()
+        if known is None:
+            raise InputError(
+                "classes must be passed on the first call to partial_fit: the rows that come "
+                "first may not show every class"
+            )
+        learner = self.new_learner()
+        learner.begin(known, f"classes={known.tolist()}")
+        return learner
+
+    def _check_kind(self, labels: npt.NDArray[Any]) -> None:
+        check_classification_targets(labels)
+
+
+class OnlineRegressor(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
+    """A linear model of a number, for rows that arrive over time."""
+
+    learner_class: ClassVar[type[NumberLearner]]
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the next rows, once; X and y as for `fit`."""
+        labels = self._labels_of(X, y)
+        self._learn(self._begun_or_new(), X, labels)
+        return self
+
+    def learn_one(self, x: Mapping[Any, float], y: float) -> None:
+        """Learn from one row, a dict of feature numbers or names to values, as in river.
+
+        Names get numbers as they come, or are hashed with `n_bits`.
+        """
+        learner = self._begun_or_new()
+        learner.learn_one(x, y)
+        self._hold(learner)
+
+    def predict_one(self, x: Mapping[Any, float]) -> float:
+        """Return the number predicted for one row given as a dict; 0 while nothing was learned."""
+        return float(self.learner_.predict_one(x)) if self._is_fitted else 0.0
+
+    def _classes_in(self, labels: npt.NDArray[Any]) -> Any:
+        return None
+
+    def _begun_or_new(self) -> OnlineLearner:
+        if self._is_fitted:
+            return self._begun()
+        learner = self.new_learner()
+        learner.begin(None)
+        return learner
 
 
 class RowSieve(OnlineClassifier):
@@ -354,8 +420,35 @@ class AROW(OnlineClassifier):
     learner_class = ArowLearner
 
 
+class RowSieveRegressor(OnlineRegressor):
+    learner_class = RowSieveRegressorLearner
+
+
+class MergedRowSieveRegressor(OnlineRegressor):
+    learner_class = MergedRowSieveRegressorLearner
+
+
+class SOFSRegressor(OnlineRegressor):
+    learner_class = SofsRegressorLearner
+
+
+class PETRegressor(OnlineRegressor):
+    learner_class = PetRegressorLearner
+
+
+class OGDRegressor(OnlineRegressor):
+    learner_class = OgdRegressorLearner
+
+
+class AROWRegressor(OnlineRegressor):
+    learner_class = ArowRegressorLearner
+
+
 #: Estimators by their learner.
-ESTIMATORS: dict[type[OnlineLearner], type[OnlineClassifier]] = {
+ESTIMATORS: dict[type[OnlineLearner], type[OnlineEstimator]] = {
     kind.learner_class: kind
-    for kind in (RowSieve, MergedRowSieve, SOFS, MergedSOFS, PET, FOFS, OGD, AROW)
-}
+    for kind in (
+        RowSieve, MergedRowSieve, SOFS, MergedSOFS, PET, FOFS, OGD, AROW, RowSieveRegressor,
+        MergedRowSieveRegressor, SOFSRegressor, PETRegressor, OGDRegressor, AROWRegressor,
+    )
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Online linear models for two classes.
+"""Online linear models for two classes, or for a number to predict.
 
 The row loop is inside the kernels, so the chunking of rows cannot change the model.
 
@@ -8,6 +8,9 @@ is a sum without a branch. Weights of features that are not kept are 0 and are n
 
 Every kernel first scores a row. If the row has loss, its entries are split into those of kept
 features, which are updated, and the others, which then compete for a slot in the order of the row.
+
+`goals` holds the classes of rows, 0 or 1, or the numbers to predict. For numbers a model has a
+state, `fit` (the positions are below), which is empty for classes.
 """
 
 from __future__ import annotations
@@ -38,6 +41,16 @@ FACTOR, SQUARES, DROPPED = range(3)
 #: the sum of squares of all values of rows with loss, and the number of those rows.
 STRONGEST, TOTAL, FILLED = range(3)
 
+#: Positions in `fit`, the state of a model of numbers: epsilon, and whether the loss is
+#: epsilon-insensitive. Since the model began: rows, the intercept, and that of a model without
+#: weights. Over all rows: the mean of the targets; the sum of squares around it; sums of squared
+#: errors, of losses, and of squared losses, all of predictions made before the row was learned.
+EPSILON, ROBUST, SEEN, INTERCEPT, CONSTANT = range(5)
+MEAN, VARIATION, ERRORS, LOSSES, SQUARED_LOSSES = range(5, 10)
+#: The geometric means of errors, and of those of the model without weights; each is followed by the
+#: mean of the logarithms and by their number.
+SIZE_OF_ERRORS, SIZE_OF_OFFSETS, N_FIT = 10, 13, 16
+
 _NOBODY = np.float32(0)
 
 
@@ -62,15 +75,88 @@ def _score(first, last, indices, values, marks, weight, slots):
 
 
 @inline
-def _loss(score, y, entries, counts):
-    """Return the hinge loss of a row, and count it; rows without loss make no step."""
+def _pull(score, goal, entries, counts, fit):
+    """Return how far a row pulls its score, and in which direction; 0 if it has no loss.
+
+    For classes it is the hinge loss with the sign of the class. Counts the row and its mistake.
+    """
+    if len(fit) > 0:
+        return _error(score, goal, entries, counts, fit)
+    y = 1.0 if goal == 1 else -1.0
     counts[ROWS] += 1
     counts[MISTAKES] += (score > 0) != (y > 0)
     loss = 1.0 - y * score
-    if not loss <= 0.0:  # NaN too
+    if loss <= 0.0:  # not NaN
+        return 0.0
+    counts[UPDATES] += 1
+    counts[NONZEROS] += entries
+    return y * loss
+
+
+@inline
+def _error(score, goal, entries, counts, fit):
+    """Return the error of a prediction, less epsilon; update the intercept and what is counted.
+
+    The first row only sets the intercept. A mistake is a prediction that is clearly further from
+    the target than that of a model without weights, whose constant follows the targets as fast.
+    """
+    counts[ROWS] += 1
+    fit[SEEN] += 1.0
+    rows, seen, off = float(counts[ROWS]), fit[SEEN], goal - fit[MEAN]
+    error = goal - (fit[INTERCEPT] + score)
+    pull = max(abs(error) - fit[EPSILON], 0.0) * np.sign(error)
+    if rows > 1.0:
+        loss = abs(pull) if fit[ROBUST] > 0.0 else error * error
+        offset = abs(goal - fit[CONSTANT])
+        _measure(abs(error), fit, SIZE_OF_ERRORS)
+        _measure(offset, fit, SIZE_OF_OFFSETS)
+        # Without a margin, rows in which no kept feature occurs would be mistakes by chance.
+        counts[MISTAKES] += abs(error) > offset + fit[SIZE_OF_OFFSETS]
+        fit[ERRORS] += error * error
+        fit[LOSSES] += loss
+        fit[SQUARED_LOSSES] += loss * loss
+    fit[CONSTANT] += (goal - fit[CONSTANT]) * (2.0 / (seen + 1.0))
+    fit[MEAN] += off / rows
+    fit[VARIATION] += off * (goal - fit[MEAN])
+    if seen == 1.0:
+        fit[INTERCEPT] += error
+        return 0.0
+    most = fit[SIZE_OF_ERRORS] if fit[ROBUST] > 0.0 else np.inf
+    fit[INTERCEPT] += max(-most, min(most, pull)) * (2.0 / (seen + 1.0))
+    if pull != 0.0:
         counts[UPDATES] += 1
         counts[NONZEROS] += entries
-    return loss
+    return pull
+
+
+@inline
+def _measure(size, fit, at):
+    """Take a size, unless it is 0, into a geometric mean, which no outlier can spoil."""
+    if size > 0.0:
+        fit[at + 2] += 1.0
+        fit[at + 1] += (np.log(size) - fit[at + 1]) / fit[at + 2]
+        fit[at] = np.exp(fit[at + 1])
+
+
+@inline
+def _step(pull, spread, unit, fit):
+    """Return the step of a row whose squared length, each square times its variance, is `spread`.
+
+    With the epsilon-insensitive loss it is the one that removes the error, up to a largest.
+    """
+    if len(fit) > 0 and fit[ROBUST] > 0.0:
+        most = fit[SIZE_OF_ERRORS] / unit
+        return max(-most, min(most, pull / spread)) if spread > 0.0 else 0.0
+    return pull / (spread + unit)
+
+
+@inline
+def _squares(first, last, values):
+    """Return the squared length of a row."""
+    total = 0.0
+    for t in range(first, last):
+        total += values[t] * values[t]
+    return total
 
 
 @inline
@@ -155,23 +241,27 @@ def _receive(step, indices, values, n_out, outside, marks, weight, feature, orde
 
 @jit
 def learn_first_order(
-    indptr, indices, values, codes, eta, lam,
-    marks, weight, feature, order, where, bound, key, serial, counts, scale,
+    indptr, indices, values, goals, eta, lam,
+    marks, weight, feature, order, where, bound, key, serial, counts, scale, fit,
 ):  # fmt: skip
     """Train by gradient steps on the hinge loss; keep the largest weights.
 
-    With lam > 0 the weights are also shrunk and projected.
+    With lam > 0 the weights are also shrunk and projected. For numbers (lam = 0) the steps are
+    implicit: they take the gradient where they lead to, so that no row can be overshot.
     """
     inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
-    for r in range(len(codes)):
-        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
+    for r in range(len(goals)):
+        first, last, y = indptr[r], indptr[r + 1], 1.0 if goals[r] == 1 else -1.0
         score = _score(first, last, indices, values, marks, weight, slots)
-        if _loss(score * scale[FACTOR], y, last - first, counts) <= 0.0:
+        pull = _pull(score * scale[FACTOR], goals[r], last - first, counts, fit)
+        if pull == 0.0:
             continue
         if lam > 0:
             shrink(scale, weight, bound, key, 1.0 - lam * eta)
         step, n_in, newcomers = y * (eta / scale[FACTOR]), 0, 0.0
+        if len(fit) > 0:
+            step = _step(pull, _squares(first, last, values), 1.0 / eta, fit)
         for t in range(first, last):
             inside[n_in] = t
             outside[t - first - n_in] = t
@@ -193,8 +283,8 @@ def learn_first_order(
 
 @jit
 def learn_second_order(
-    indptr, indices, values, codes, gamma,
-    marks, held, weight, feature, order, where, bound, serial, counts,
+    indptr, indices, values, goals, gamma,
+    marks, held, weight, feature, order, where, bound, serial, counts, fit,
 ):  # fmt: skip
     """Train by confidence-weighted steps on the squared hinge loss; keep the least variances.
 
@@ -204,11 +294,11 @@ def learn_second_order(
     inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     variance, per_gamma = np.empty(len(inside)), 1.0 / gamma
-    for r in range(len(codes)):
-        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
+    for r in range(len(goals)):
+        first, last = indptr[r], indptr[r + 1]
         score = _score(first, last, indices, values, marks, weight, slots)
-        loss = _loss(score, y, last - first, counts)
-        if loss <= 0.0:
+        pull = _pull(score, goals[r], last - first, counts, fit)
+        if pull == 0.0:
             continue
         spread, n_in = 0.0, 0
         for t in range(first, last):
@@ -221,7 +311,7 @@ def learn_second_order(
             inside[n_in] = t
             outside[t - first - n_in] = t
             n_in += 1 if slot > 0 else 0
-        step = y * loss / (spread + gamma)
+        step = _step(pull, spread, gamma, fit)
         for n in range(n_in):
             slot, x = slots[inside[n] - first], values[inside[n]]
             weight[slot] += step * x * variance[inside[n] - first]
@@ -257,8 +347,8 @@ def lowest_entry(floor, order, bound, counts):
 
 @jit
 def learn_by_strength(
-    indptr, indices, values, codes, gamma, advantage, floor,
-    marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
+    indptr, indices, values, goals, gamma, advantage, floor,
+    marks, held, weight, feature, order, where, bound, key, serial, counts, scale, fit,
 ):  # fmt: skip
     """Train as in `learn_second_order`; keep the largest mu^2 / Sigma, and remember the others.
 
@@ -269,15 +359,15 @@ def learn_by_strength(
     slots = np.empty(longest(indptr) + 1, dtype=np.int64)
     inside, outside = np.empty_like(slots), np.empty_like(slots)
     variance, strengths, share = np.empty(len(slots)), np.empty(len(slots)), 1.0 / advantage
-    for r in range(len(codes)):
-        first, last, y = indptr[r], indptr[r + 1], 2.0 * codes[r] - 1.0
+    for r in range(len(goals)):
+        first, last = indptr[r], indptr[r + 1]
         score = 0.0
         for t in range(first, last):
             slot = int(max(-marks[2 * indices[t]], _NOBODY))
             slots[t - first] = slot
             score += float(weight[slot]) * values[t]
-        loss = _loss(score, y, last - first, counts)
-        if loss <= 0.0:
+        pull = _pull(score, goals[r], last - first, counts, fit)
+        if pull == 0.0:
             continue
         spread, squares, n_in = 0.0, 0.0, 0
         for t in range(first, last):
@@ -295,7 +385,7 @@ def learn_by_strength(
         scale[TOTAL] += squares
         scale[FILLED] += 1.0
         unit, top = gamma * (scale[TOTAL] / scale[FILLED]), scale[STRONGEST]
-        step, per_unit = y * loss / (spread + unit), 1.0 / unit
+        step, per_unit = _step(pull, spread, unit, fit), 1.0 / unit
         for n in range(n_in):
             slot, x = slots[inside[n] - first], values[inside[n]]
             weight[slot] += step * x * variance[inside[n] - first]
@@ -371,30 +461,33 @@ def _let_go(floor, marks, held, weight, feature, order, where, bound, key, seria
 
 
 @jit
-def learn_full(indptr, indices, values, codes, rate, decay, weight, precision, counts):
+def learn_full(indptr, indices, values, goals, rate, decay, weight, precision, counts, fit):
     """Train all weights by gradient steps on the hinge loss; with `decay` at rate / sqrt(t).
 
     With a `precision` per feature: by confidence-weighted steps on the squared hinge loss, where
     the rate is gamma.
     """
     second_order = len(precision) > 0
-    for r in range(len(codes)):
-        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
+    for r in range(len(goals)):
+        first, last, y = indptr[r], indptr[r + 1], 1.0 if goals[r] == 1 else -1.0
         score = 0.0
         for t in range(first, last):
             score += weight[indices[t]] * values[t]
-        loss = _loss(score, y, last - first, counts)
-        if loss <= 0.0:
+        pull = _pull(score, goals[r], last - first, counts, fit)
+        if pull == 0.0:
             continue
         if not second_order:
-            step = y * (rate / np.sqrt(counts[ROWS]) if decay else rate)
+            eta = rate / np.sqrt(counts[ROWS]) if decay else rate
+            step = y * eta
+            if len(fit) > 0:
+                step = _step(pull, _squares(first, last, values), 1.0 / eta, fit)
             for t in range(first, last):
                 weight[indices[t]] += step * values[t]
             continue
         spread = 0.0
         for t in range(first, last):
             spread += values[t] * values[t] * (1.0 / (1.0 + float(precision[indices[t]])))
-        step, per_gamma = y * loss / (spread + rate), 1.0 / rate
+        step, per_gamma = _step(pull, spread, rate, fit), 1.0 / rate
         for t in range(first, last):
             j, x = indices[t], values[t]
             weight[j] += step * x * (1.0 / (1.0 + float(precision[j])))

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
-from tamis.engine.learning.model import MODEL, open_model
+from tamis.engine.learning.model import MODEL, how_wrong, open_model, test_score
 from tamis.report.page import Column, Facts, Lines, Page, Section, Table
 
 #: Rows of the table of kept features.
@@ -32,16 +32,14 @@ def training_page(model: Any, curve: dict[str, list[float]], command: str) -> Pa
 
 def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     work = record["work"]
-    error = work["mistakes"] / max(work["rows"], 1)
     name = ", ".join(str(file.get("name", "")) for file in record.get("source") or [])
     summary = (
         f"{record['method']} kept {record['kept']:,} of "
         f"{counted(record['n_features_in'], 'feature')} after {counted(work['rows'], 'row')}"
-        f"{' of ' + name if name else ''}; {error:.2%} of them were predicted "
-        "wrongly before they were learned."
+        f"{' of ' + name if name else ''}; {how_wrong(record, 'them')}."
     )
     sections: list[Section | None] = [
-        _facts(record, error, size),
+        _facts(record, size),
         *_over_rows(record),
         _sizes(record),
         _kept(model),
@@ -53,14 +51,19 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     return Page.of(title, summary, sections, command, record["versions"])
 
 
-def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:
+def _facts(record: dict[str, Any], size: int | None) -> Section:
     items = [
         ("rows", f"{record['work']['rows']:,}"),
         ("kept", f"{record['kept']:,}"),
-        ("error while learning", f"{error:.2%}"),
     ]
-    if isinstance(record.get("test"), dict) and "accuracy" in record["test"]:
-        items.append(("test accuracy", f"{record['test']['accuracy']:.2%}"))
+    if record["classes"] is None:
+        r2 = record["progressive_r2"]
+        items.append(("R² while learning", "–" if r2 is None else f"{r2:.4f}"))
+    else:
+        error = record["work"]["mistakes"] / max(record["work"]["rows"], 1)
+        items.append(("error while learning", f"{error:.2%}"))
+    if (on_test := test_score(record)) is not None:
+        items.append((f"test {on_test[0]}", on_test[1]))
     bad = sum(record.get("bad_lines", {}).values())
     if bad:
         items.append(("bad lines skipped", f"{bad:,}"))
@@ -77,9 +80,11 @@ def _over_rows(record: dict[str, Any]) -> list[Section]:
     series = {"since the beginning": curve["error"], "recently": curve["recent_error"]}
     rows = np.diff(np.array([0, *curve["rows"]], dtype=float))
     entered = (1000 * np.array(curve["entered"]) / np.maximum(rows, 1)).tolist()
+    of_numbers = record["classes"] is None
+    unit = "root mean squared error" if of_numbers else "share of wrong predictions"
     return [
         Lines(
-            "Error over the rows", "rows", curve["rows"], series, "share of wrong predictions",
+            "Error over the rows", "rows", curve["rows"], series, unit,
             colours=["blue", "orange"],
             note="Each row is predicted before it is learned, so this is the error on rows not "
             "seen.",
@@ -144,7 +149,10 @@ def _turnover(record: dict[str, Any]) -> Section | None:
 def _requested(record: dict[str, Any]) -> Section:
     rows: list[list[Any]] = [["method", record["method"]]]
     rows += [[key, _text(value)] for key, value in record["parameters"].items()]
-    rows += [["classes", _text(record["classes"]["values"])]]
+    if record["classes"] is None:
+        rows += [["intercept", f"{record['intercept']:.6g}"]]
+    else:
+        rows += [["classes", _text(record["classes"]["values"])]]
     rows += [[what, count] for what, count in record["work"].items()]
     rows += [[f"bad lines: {kind}", count] for kind, count in record.get("bad_lines", {}).items()]
     columns = [Column("what"), Column("value")]

@@ -55,7 +55,8 @@ def write_checkpoint(
         "format_version": FORMAT_VERSION,
         "asked": masked(params),
         "position": asdict(training.position),
-        "classes": classes_to_json(learner.classes_),
+        # None: it predicts numbers.
+        "classes": None if learner.task == "regression" else classes_to_json(learner.classes_),
         "base": training.base,
         "n_features_in": int(learner.n_features_in_),
         "seconds": seconds,
@@ -73,7 +74,11 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
             record = json.loads(file["record"].tobytes())
             if record["format_version"] == FORMAT_VERSION:
                 _refuse_another(path, record["asked"], params)
-                training.start(classes_from_json(record["classes"]))
+                if record["classes"] is None:
+                    training.predict_numbers()
+                    training.start()
+                else:
+                    training.start(classes_from_json(record["classes"]))
                 arrays = {name: file[name] for name in file.files}
                 from_arrays(training.learner.model, arrays)
                 training.learner.columns.width = int(record["n_features_in"])

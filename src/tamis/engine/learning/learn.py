@@ -23,8 +23,9 @@ from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
 from tamis.engine.learning.learn_shards import cut_shards, learn_shards, merged_learner
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.engine.learning.training import Schedule, Training, refuse_regression
+from tamis.engine.learning.training import Schedule, Training, for_task
 from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.regressors import REGRESSORS
 from tamis.sources import open_rows
 from tamis.sources.base import BadLines, Progress, silent
 
@@ -41,7 +42,8 @@ class Learned:
     learner : estimator or OnlineLearner
         The fitted learner, of the kind that was given; a plain one for a name.
     rows, mistakes : int
-        Rows learned, in all passes, and how many were predicted wrongly just before.
+        Rows learned, in all passes, and how many were predicted wrongly just before (of numbers:
+        worse than by a constant model).
     bad : BadLines
         Lines that were skipped in the last pass.
     test : Tally or None
@@ -50,6 +52,8 @@ class Learned:
         Time by stage; learning includes the time before a kill.
     folder : Path or None
         Where the model was written.
+    reason : str
+        Why numbers are predicted, if the labels decided so.
     """
 
     learner: Any
@@ -59,6 +63,7 @@ class Learned:
     test: Tally | None
     seconds: dict[str, float]
     folder: Path | None = None
+    reason: str = ""
 
     @property
     def error(self) -> float:
@@ -73,7 +78,8 @@ class Hooks:
     Attributes
     ----------
     message : callable
-        Called with a sentence when a run resumes from a checkpoint.
+        Called with a sentence when a run resumes from a checkpoint, or when the labels decide that
+        numbers are predicted.
     after_batch : callable
         Called with the training after each batch.
     facts : mapping
@@ -84,17 +90,31 @@ class Hooks:
     after_batch: Callable[[Training], object] = lambda training: None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def say(self, sentence: str) -> None:
+        """Call `message` if there is something to say."""
+        if sentence:
+            self.message(sentence)
 
-def make_learner(method: str, **parameters: Any) -> OnlineLearner:
-    """Return a learner by its name on the command line."""
+
+def make_learner(method: str, task: str = "auto", **parameters: Any) -> OnlineLearner:
+    """Return a learner by its name on the command line.
+
+    It predicts numbers if that is the task, or if a parameter is given that only regressors have.
+    """
     if method not in LEARNERS:
         raise ParameterError(f"method {method!r} is not known; {suggestion(method, LEARNERS)}")
-    known = BY_METHOD[method].parameter_names
+    kind: type[OnlineLearner] = BY_METHOD[method]
+    of_numbers = REGRESSORS.get(kind)
+    known = kind.parameter_names
+    if of_numbers is not None and task != "classification":
+        only = set(of_numbers.parameter_names) - set(known)
+        if task == "regression" or only & set(parameters):
+            kind, known = of_numbers, of_numbers.parameter_names
     for name in parameters:
         if name not in known:
             found = suggestion(name, known, "it has")
             raise ParameterError(f"{method} has no parameter {name!r}; {found}")
-    learner = BY_METHOD[method](**parameters)
+    learner = for_task(kind(**parameters), task)
     learner.check_params()
     return learner
 
@@ -129,9 +149,10 @@ def learn(
         What learns (a copy of it), or its name on the command line.
     out : str or path, optional
         The folder for the model.
-    task : {"auto", "classification"}, default="auto"
-        "classification": the target holds classes, even if it looks like numbers to predict,
-        which "auto" refuses.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether the target holds classes, or a number to predict. "regression" makes the learner
+        the regressor of its method; with "auto" a name does so if the labels look like numbers, and
+        a classifier refuses them.
     test : path, list of paths or Source, optional
         Rows to measure accuracy on at the end.
     checkpoint : float, optional
@@ -152,9 +173,8 @@ def learn(
     hooks : Hooks, optional
         For programs that display the training.
     """
-    refuse_regression(task)
-    given = make_learner(learner) if isinstance(learner, str) else learner
-    chosen = given.new_learner()
+    given = make_learner(learner, task) if isinstance(learner, str) else learner
+    chosen = for_task(given.new_learner(), task)
     chosen.check_params()
     place = _check_outputs(out, checkpoint, cluster, force)
     if cluster is not None:
@@ -177,14 +197,17 @@ def learn(
         chosen.passes if passes is None else passes, shuffle, random_state, skip_bad_lines
     )
     training = Training(chosen, sources, schedule)
-    saver = None
+    saver, reason = None, ""
     if place is not None and checkpoint is not None:
         saver = Checkpoints(place, checkpoint, training, _params(training, classes, reading))
     if saver is not None and saver.resumed:
         begun = saver.begun
         hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
     else:
-        training.start(classes, progress, task)
+        may_change = isinstance(given, OnlineLearner)
+        reason = training.start(classes, progress, task, may_change=may_change)
+        hooks.say(reason)
+    chosen = training.learner
     if cuts is not None:
         learn_shards(training, cuts, cluster, reading, progress)
     elif saver is not None:
@@ -201,6 +224,7 @@ def learn(
     seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
     work, holder = chosen.work_, given.holding(chosen)
     done = Learned(holder, work["rows"], work["mistakes"], training.bad, tally, seconds)
+    done.reason = reason
     if out is not None:
         facts = {**hooks.facts, **_facts(done, training)}
         done.folder = save_model(chosen, out, force=force, **facts)
@@ -261,9 +285,10 @@ def _facts(done: Learned, training: Training) -> dict[str, Any]:
         "shuffle": schedule.shuffle,
         "random_state": schedule.random_state,
         "error": done.error,
+        "reason": done.reason,
         "first_bad_lines": dict(sorted(done.bad.first.items())),
         "test": None if test is None else {
-            "rows": test.rows, "labelled": test.labelled, "accuracy": test.accuracy,
+            "rows": test.rows, "labelled": test.labelled, **test.scores(),
             "bad_lines": dict(sorted(test.bad.counts.items())),
         },
         "seconds": {stage: round(taken, 3) for stage, taken in done.seconds.items()},

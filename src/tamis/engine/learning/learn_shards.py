@@ -21,6 +21,10 @@ from tamis.kernels.threads import threads
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.merged_row_sieve import MergedRowSieveLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
+from tamis.methods.online.regressors import (
+    MergedRowSieveRegressorLearner,
+    RowSieveRegressorLearner,
+)
 from tamis.methods.online.row_sieve import RowSieveLearner
 from tamis.methods.online.shards import MergedLearner
 from tamis.methods.online.sofs import SofsLearner
@@ -34,6 +38,7 @@ Cut = tuple[str, int, int]
 #: Learners that can be merged, and what they become.
 MERGED: dict[type[OnlineLearner], type[MergedLearner]] = {
     RowSieveLearner: MergedRowSieveLearner,
+    RowSieveRegressorLearner: MergedRowSieveRegressorLearner,
     SofsLearner: MergedSofsLearner,
 }
 
@@ -101,7 +106,8 @@ def learn_shards(
     assert isinstance(learner, MergedLearner)
     params = {k: v for k, v in learner.get_params().items() if k != "shards"}
     one = next(kind for kind, merged in MERGED.items() if merged is type(learner))
-    classes, schedule = learner.classes_, training.schedule
+    classes = None if learner.task == "regression" else learner.classes_
+    schedule = training.schedule
     call = functools.partial(_learn_shard, one, params, classes, schedule, reading)
     models: list[KeptWeights] = []
     bases: dict[int, str] = {}
@@ -128,7 +134,7 @@ def learn_shards(
 def _learn_shard(
     kind: type[OnlineLearner],
     params: dict[str, Any],
-    classes: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
     schedule: Schedule,
     reading: dict[str, Any],
     cut: Cut,

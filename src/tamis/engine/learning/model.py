@@ -13,6 +13,7 @@ commands `learn` and `predict`, and the report.
 from __future__ import annotations
 
 import json
+import math
 import os
 import zlib
 from pathlib import Path
@@ -35,6 +36,7 @@ from tamis.core.notebook import card, html_table, listed
 from tamis.core.sentences import counted
 from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.regressors import NumberLearner
 from tamis.methods.online.scorer import Columns, LinearScorer
 from tamis.methods.online.weights import Floats, Ints, ListedWeights
 
@@ -51,7 +53,7 @@ _ARRAYS = ("features", "weights", "confidence")
 
 
 class SavedModel(LinearScorer):
-    """A classifier read from a model folder; predicts like the learner that was saved.
+    """A model read from a folder; predicts like the learner that was saved.
 
     Memory depends on the number of kept features, not on the number of columns.
 
@@ -63,7 +65,9 @@ class SavedModel(LinearScorer):
     names_ : list of str
         Their names: for svmlight the indices in the file.
     classes_ : ndarray
-        The classes.
+        The classes; none for numbers.
+    task : str
+        What it predicts: "classification" or "regression".
     record : dict
         The content of model.json: method, parameters, rows, error curve, data, versions.
     """
@@ -76,14 +80,19 @@ class SavedModel(LinearScorer):
         self,
         record: dict[str, Any],
         arrays: dict[str, npt.NDArray[Any]],
-        classes: npt.NDArray[Any],
+        classes: npt.NDArray[Any] | None,
         names: list[str] | None,
     ) -> None:
-        self.record, self.classes_ = record, classes
+        self.record = record
+        if classes is None:
+            self.task = "regression"
+        else:
+            self.classes_ = classes
         self.kept_, self.confidence_ = arrays["features"], arrays["confidence"]
         weights = arrays["weights"]
         self.weights_ = weights[:, 0] if weights.shape[1] == 1 else weights
-        self.model = ListedWeights(self.kept_, weights)
+        self.intercept_ = record.get("intercept")
+        self.model = ListedWeights(self.kept_, weights, self.intercept_)
         self.normalize, self.n_bits = record["normalize"], record["n_bits"]
         self.n_columns = record["n_columns"]
         self.columns = Columns(
@@ -107,13 +116,13 @@ class SavedModel(LinearScorer):
             f"{record['method']} kept {len(self.kept_):,} of "
             f"{counted(record['n_features_in'], 'feature')} after {counted(work['rows'], 'row')}"
         )
-        error = work["mistakes"] / max(work["rows"], 1)
-        facts = [f"{error:.2%} of the rows were predicted wrongly before they were learned."]
-        if isinstance(record.get("test"), dict) and "accuracy" in record["test"]:
-            facts.append(f"Accuracy on test rows: {record['test']['accuracy']:.2%}.")
+        facts = [f"{how_wrong(record)}."]
+        if (on_test := test_score(record)) is not None:
+            facts.append(f"{on_test[0].capitalize()} on test rows: {on_test[1]}.")
         weights = self.weights_.reshape(len(self.kept_), -1)
         order = np.argsort(-self.confidence_, kind="stable")[:LISTED].tolist()
-        of_class = [f"weight for {c}" for c in self.classes_.tolist()][:MOST_CLASSES]
+        named = [] if self.task == "regression" else self.classes_.tolist()
+        of_class = [f"weight for {c}" for c in named[:MOST_CLASSES]]
         heads = ["surest of", "confidence", *(of_class if weights.shape[1] > 1 else ["weight"])]
         cells = [
             [self.names_[i], float(self.confidence_[i]), *weights[i, :MOST_CLASSES].tolist()]
@@ -125,6 +134,27 @@ class SavedModel(LinearScorer):
         return f"<SavedModel of {self.record['method']}, {len(self.kept_):,} features kept>"
 
 
+def how_wrong(record: dict[str, Any], rows: str = "the rows") -> str:
+    """Return a sentence, without its full stop, about predictions made before rows were learned."""
+    work = record["work"]
+    if record["classes"] is None:
+        found = record["progressive_r2"]
+        r2 = "not defined" if found is None else f"{found:.4f}"
+        return f"R² of predictions that were made before each row was learned is {r2}"
+    error = work["mistakes"] / max(work["rows"], 1)
+    return f"{error:.2%} of {rows} were predicted wrongly before they were learned"
+
+
+def test_score(record: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the name and the value of the score on test rows, if there were any with labels."""
+    test = record.get("test")
+    if not isinstance(test, dict):
+        return None
+    if test.get("accuracy") is not None:
+        return "accuracy", f"{test['accuracy']:.2%}"
+    return None if test.get("r2") is None else ("R²", f"{test['r2']:.4f}")
+
+
 def save_model(
     learner: Any, folder: str | os.PathLike[str], *, force: bool = False, **facts: Any
 ) -> Path:
@@ -133,7 +163,7 @@ def save_model(
     Parameters
     ----------
     learner : estimator or OnlineLearner
-        RowSieve, SOFS, PET, FOFS, OGD, AROW or a merged learner, fitted.
+        RowSieve, SOFS, PET, FOFS, OGD, AROW, a merged learner or a regressor, fitted.
     folder : str or path
         The folder; must not exist, unless `force` is True and it is a model.
     **facts
@@ -185,7 +215,8 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
 def snapshot(learner: OnlineLearner) -> SavedModel:
     """Return the present state of a learner as a saved model."""
     record, arrays, names = _content(learner)
-    return SavedModel(record, arrays, learner.classes_, names)
+    classes = None if learner.task == "regression" else learner.classes_
+    return SavedModel(record, arrays, classes, names)
 
 
 def _content(
@@ -198,11 +229,18 @@ def _content(
     known = {number: name for name, number in columns.numbers.items()}
     names = [known.get(j, str(j)) for j in kept.tolist()] if known and not hashed else None
     names = columns.names_of(kept) if columns.hashed_names else names
+    about: dict[str, Any] = {"classes": None}
+    if isinstance(learner, NumberLearner):
+        r2 = learner.progressive_r2_
+        about |= {"intercept": learner.intercept_}
+        about |= {"progressive_r2": r2 if math.isfinite(r2) else None}  # JSON has no NaN
+    else:
+        about["classes"] = classes_to_json(learner.classes_)
     record = {
         "format_version": FORMAT_VERSION,
         "method": learner.public_name,
         "parameters": {k: plain(v) for k, v in learner.get_params().items()},
-        "classes": classes_to_json(learner.classes_),
+        **about,  # without classes it predicts numbers
         "names": {"prefix": columns.prefix, "base": columns.base},
         "normalize": bool(learner.normalize),
         "n_bits": learner.n_bits,
@@ -239,8 +277,13 @@ def _read(path: Path, record: dict[str, Any]) -> SavedModel:
     names = None
     if "names.json" in sums:
         names = [str(name) for name in json.loads((path / "names.json").read_text("utf-8"))]
-    classes = classes_from_json(record["classes"])
-    kept, blocks = len(arrays["features"]), 1 if len(classes) == 2 else len(classes)
+    classes, blocks = None, 1
+    if record["classes"] is not None:
+        classes = classes_from_json(record["classes"])
+        blocks = 1 if len(classes) == 2 else len(classes)
+    elif type(record["intercept"]) is not float:
+        raise ValueError("it has no intercept")
+    kept = len(arrays["features"])
     fits = arrays["weights"].shape == (kept, blocks) and arrays["confidence"].shape == (kept,)
     types = [arrays[name].dtype for name in _ARRAYS] == [np.int64, np.float64, np.float64]
     rising = bool(np.all(np.diff(arrays["features"]) > 0))

@@ -12,18 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
 from tamis.core.target import TASKS, look_like_numbers
+from tamis.kernels import binary
 from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
 from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import OnlineLearner
-from tamis.methods.online.progressive import Curve, Recent, Turnover
+from tamis.methods.online.progressive import Curve, Recent, RecentLosses, Turnover
+from tamis.methods.online.regressors import NOT_A_NUMBER, numbers_of, regressor_of
 from tamis.methods.online.scorer import LinearScorer
-from tamis.methods.online.weights import Ints
+from tamis.methods.online.weights import Goals, Ints
 from tamis.sources.base import BadLines, Progress, RowSource, silent
 from tamis.sources.rebatch import join
 from tamis.sources.text.svmlight_rows import SKIP
@@ -31,8 +34,9 @@ from tamis.sources.text.svmlight_rows import SKIP
 #: The comings and goings of more kept features than this are not recorded.
 MOST_WATCHED = 5_000
 
-#: Description of rows whose label is not a class, for counts of skipped lines.
+#: Descriptions of rows whose label is not a class, or no number, for counts of skipped lines.
 NO_CLASS = "with a label that is not among the classes"
+NO_NUMBER = "with a target that is not a number"
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,10 @@ class Position:
 
 @dataclass(frozen=True)
 class Batch:
-    """Checked rows, the codes of their classes, and the positions before and after them."""
+    """Checked rows, what to predict (codes of classes, numbers), the positions around them."""
 
     rows: Compressed
-    codes: Ints
+    goals: Goals
     width: int | None
     before: Position
     after: Position
@@ -90,17 +94,20 @@ class Batch:
     def first(self, n: int) -> Batch:
         """Return a batch of the first `n` rows."""
         rows = self.rows.part(0, min(n, len(self.rows)))
-        return replace(self, rows=rows, codes=self.codes[: len(rows)])
+        return replace(self, rows=rows, goals=self.goals[: len(rows)])
 
 
-def refuse_regression(task: str) -> None:
-    """Raise a one-sentence error for any other task than classification."""
+def for_task(learner: OnlineLearner, task: str) -> OnlineLearner:
+    """Return an untrained learner for a task: of numbers if they were asked for."""
     check("learn", "task", task, TASKS)
     if task == "regression":
+        return regressor_of(learner)
+    if task == "classification" and learner.task != task:
         raise ParameterError(
-            "learners predict classes, so task='regression' (--task regression) is not possible; "
-            "select features for a number with tamis select"
+            f"{learner.public_name} predicts numbers, and the task is classification; use "
+            f"{learner.public_name.removesuffix('Regressor')}, or another learner of classes"
         )
+    return learner
 
 
 class Training:
@@ -145,12 +152,28 @@ class Training:
         """How many rows were learned, in all passes."""
         return self.learner.work_["rows"]
 
-    def start(self, classes: Any = None, progress: Progress = silent, task: str = "auto") -> None:
+    def start(
+        self,
+        classes: Any = None,
+        progress: Progress = silent,
+        task: str = "auto",
+        *,
+        may_change: bool = False,
+    ) -> str:
         """Begin a model with its classes and the names of its columns.
 
-        Labels that look like numbers to predict are refused, unless `task` is "classification".
+        Labels that look like numbers to predict are refused by a learner of classes, unless `task`
+        is "classification"; with `may_change` it becomes one of numbers, and why is returned.
         """
         given = self.learner.classes if classes is None else classes
+        if self.learner.task == "regression":
+            if given is not None:
+                raise ParameterError(
+                    f"{self.learner.public_name} predicts numbers, so it takes no classes "
+                    "(--classes); leave them out"
+                )
+            self._begin(None)
+            return ""
         found = []
         for source in self.sources if given is None else ():
             # Data that can be read only once shows just its first labels.
@@ -162,15 +185,38 @@ class Training:
             found.append(labels)
         known = np.unique(np.concatenate(found) if given is None else np.asarray(given))
         if given is None and task == "auto" and look_like_numbers(known):
-            raise InputError(
+            reason = (
                 f"{self.sources[0].name} has {len(known):,} different labels from {known[0]} to "
-                f"{known[-1]}, which look like numbers to predict, and learners need classes; if "
-                "they are classes, say so with task='classification' (--task classification)"
+                f"{known[-1]}, which look like numbers to predict"
             )
+            if_classes = (
+                "if they are classes, say so with task='classification' (--task classification)"
+            )
+            if not may_change:
+                raise InputError(
+                    f"{reason}, and {self.learner.public_name} learns classes; use a learner of "
+                    f"numbers, such as RowSieveRegressor, or {if_classes}"
+                )
+            self.predict_numbers()
+            self._begin(None)
+            return f"task: regression, because {reason}; {if_classes}"
         whose = self.sources[0].name if given is None else f"classes={known.tolist()}"
+        self._begin(known, whose)
+        return ""
+
+    def predict_numbers(self) -> None:
+        """Replace the learners, which have not begun, by those that predict numbers."""
+        self.learners = [regressor_of(learner) for learner in self.learners]
+        self.learner = self.learners[0]
+
+    def _begin(self, classes: Any, whose: str = "") -> None:
         for learner in self.learners:
-            learner.begin(known, whose)
+            learner.begin(classes, whose)
             learner.columns = self.learner.columns
+        of_numbers = self.learner.task == "regression"
+        self.curve = Curve(of_numbers=of_numbers)
+        if self.recent is not None:
+            self.recent = (RecentLosses if of_numbers else Recent)(len(self.learners))
         self._name_columns()
 
     def run(
@@ -202,16 +248,18 @@ class Training:
         for learner in self.learners:
             learner.expect(batch.rows, batch.width)
         for lo, hi in (self.recent or self.curve).cuts(self.rows, len(batch.rows)):
-            part, codes = batch.rows.part(lo, hi), batch.codes[lo:hi]
+            part, goals = batch.rows.part(lo, hi), batch.goals[lo:hi]
             for learner in self.learners:
-                learner.update(learner.prepare(part), codes)
+                learner.update(learner.prepare(part), goals)
             work = self.learner.work_
             if self.recent is None and isinstance(self.learner, KeptLearner):
                 self._note_kept(work["rows"])
-            self.curve.record(work["rows"], work["mistakes"], work["entered"])
+            fit = self.learner.model.fit
+            wrong = float(fit[binary.ERRORS]) if len(fit) else work["mistakes"]
+            self.curve.record(work["rows"], wrong, work["entered"])
             if self.recent is not None:
-                mistakes = np.array([learner.work_["mistakes"] for learner in self.learners])
-                self.recent.record(work["rows"], mistakes)
+                totals = self.recent.totals([learner.model for learner in self.learners])
+                self.recent.record(work["rows"], totals)
         self.position = batch.after
 
     def finish(self) -> None:
@@ -266,7 +314,7 @@ class Training:
             for block in source.batches(after=anchor.mark, bad=bad, progress=progress):
                 if self.base is None:
                     self.set_base(source.name_base)
-                rows, codes = self._usable(block, bad)
+                rows, goals = self._usable(block, bad)
                 known = min(drop, len(rows))
                 drop -= known
                 before = replace(anchor, drop=since + known, row=row)
@@ -277,29 +325,36 @@ class Training:
                     since = 0
                 after = replace(anchor, drop=since, row=row)
                 rows = rows.part(known, len(rows)) if known else rows
-                yield Batch(rows, codes[known:], block.n_columns, before, after)
+                yield Batch(rows, goals[known:], block.n_columns, before, after)
 
-    def _usable(self, block: RowBlock, bad: BadLines | None) -> tuple[Compressed, Ints]:
-        """Return the usable rows of a block and the codes of their classes."""
-        y, classes = block.y, self.learner.classes_
-        if y is None:
+    def _usable(self, block: RowBlock, bad: BadLines | None) -> tuple[Compressed, Goals]:
+        """Return the usable rows of a block and what to predict for them."""
+        if block.y is None:
             raise InputError(
                 f"{block.where(0)} has no label; name the column that holds the target"
             )
-        codes = row_input.codes_of(classes, np.asarray(y))
-        wrong = np.flatnonzero(codes < 0)
+        y, of_numbers = np.asarray(block.y), self.learner.task == "regression"
+        goals: Goals
+        if of_numbers:
+            goals, wrong = numbers_of(y)
+        else:
+            goals = row_input.codes_of(self.learner.classes_, y)
+            wrong = np.flatnonzero(goals < 0)
         if bad is None and len(wrong):
             row = int(wrong[0])  # an earlier bad row is reported first
             self.learner.check(row_input.block_rows(block).part(0, row), block.where)
-            label = np.asarray(y)[row].item()
+            label = y.tolist()[row]
             whole = isinstance(label, float) and label.is_integer()  # 7 rather than 7.0
+            has = f"{block.where(row)} has the label {int(label) if whole else label!r}, "
+            if of_numbers:
+                raise InputError(f"{has}{NOT_A_NUMBER}; skip such lines {SKIP}")
             raise InputError(
-                f"{block.where(row)} has the label {int(label) if whole else label!r}, "
-                f"which is not among the classes {classes.tolist()}; give all classes "
-                f"with classes= (--classes), or skip such lines {SKIP}"
+                f"{has}which is not among the classes {self.learner.classes_.tolist()}; give all "
+                f"classes with classes= (--classes), or skip such lines {SKIP}"
             )
-        rows, kept = usable_rows(self.learner, block, bad, wrong)
-        return rows, codes if kept is None else codes[kept]
+        without = NO_NUMBER if of_numbers else NO_CLASS
+        rows, kept = usable_rows(self.learner, block, bad, wrong, without)
+        return rows, goals if kept is None else goals[kept]
 
     def _shuffled(self, batches: Iterator[Batch], begin: Position) -> Iterator[Batch]:
         """Shuffle runs of `shuffle` rows, each independently; the first may have any length."""
@@ -310,23 +365,23 @@ class Training:
         height, last, width = 0, begin, None
 
         def mixed(after: Position) -> Batch:
-            codes, rows = join(held)
-            assert codes is not None
+            goals, rows = join(held)
+            assert goals is not None
             order = self._draw(begin.number, run).permutation(len(rows))
-            return Batch(rows.pick(order), codes[order], width, last, after)
+            return Batch(rows.pick(order), goals[order], width, last, after)
 
         for batch in batches:
             done, width = 0, batch.width
             length = first if run == 1 else size
             while height + len(batch.rows) - done >= length:
                 cut = done + length - height
-                held.append((batch.codes[done:cut], batch.rows.part(done, cut)))
+                held.append((batch.goals[done:cut], batch.rows.part(done, cut)))
                 at = batch.before
                 after = replace(at, drop=at.drop + cut, row=at.row + cut)
                 yield mixed(after)
                 held, height, done, length = [], 0, cut, size
                 last, run = after, run + 1
-            held.append((batch.codes[done:], batch.rows.part(done, len(batch.rows))))
+            held.append((batch.goals[done:], batch.rows.part(done, len(batch.rows))))
             height += len(batch.rows) - done
         if height:
             yield mixed(Position(begin.number + 1, bad=self.bad.copy()))
@@ -337,12 +392,16 @@ class Training:
 
 
 def usable_rows(
-    scorer: LinearScorer, block: RowBlock, bad: BadLines | None, wrong: Sequence[int] | Ints = ()
+    scorer: LinearScorer,
+    block: RowBlock,
+    bad: BadLines | None,
+    wrong: Sequence[int] | npt.NDArray[np.intp] = (),
+    reason: str = NO_CLASS,
 ) -> tuple[Compressed, Ints | None]:
     """Return the usable rows of a block and their positions (None: all rows).
 
-    Without `bad`, a bad row raises an error. With it, bad rows and rows whose label is `wrong` are
-    counted there and skipped.
+    Without `bad`, a bad row raises an error. With it, bad rows and rows whose label is `wrong`, for
+    this reason, are counted there and skipped.
     """
     rows = row_input.block_rows(block)
     if bad is None:
@@ -352,8 +411,8 @@ def usable_rows(
     faults = np.zeros(len(rows), dtype=np.uint8)
     limit = scorer.width_limit
     kernel.find_faults(rows.indptr, rows.indices, rows.data, limit, not hashed, faults)
-    found = {NO_CLASS: np.asarray(wrong, dtype=np.intp)}
-    faults[found[NO_CLASS]] = kernel.FINE  # counted once, for its label
+    found = {reason: np.asarray(wrong, dtype=np.intp)}
+    faults[found[reason]] = kernel.FINE  # counted once, for its label
     found |= {text: np.flatnonzero(faults == fault) for fault, text in row_input.FAULTS.items()}
     for text, which in found.items():
         if len(which):

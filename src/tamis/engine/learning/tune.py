@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
-from tamis.engine.learning.training import Schedule, Training
+from tamis.engine.learning.training import Schedule, Training, for_task
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows, open_source
 from tamis.sources.base import Progress, RowSource, refuse_without_target, silent
@@ -41,9 +41,12 @@ class Tuned:
     learner : learner
         A new learner with that setting, which has learned nothing yet.
     table : list of dict
-        For each setting its parameters, `mistakes` and `error` on the rows that count.
+        For each setting its parameters, `mistakes` and `error` on the rows that count; of numbers
+        to predict `losses` and `error`, their mean.
     rows, counted : int
         Rows read, and how many of them, the latest, count.
+    task, reason : str
+        "classification" or "regression", and a sentence if the labels decided on the latter.
     """
 
     parameters: dict[str, Any]
@@ -51,12 +54,17 @@ class Tuned:
     table: list[dict[str, Any]]
     rows: int
     counted: int
+    task: str = "classification"
+    reason: str = ""
 
     def __str__(self) -> str:
         found = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         error = min(line["error"] for line in self.table)
+        errors = f"{100 * error:.2f} % errors"
+        if self.task == "regression":
+            errors = f"a mean loss of {error:.4g}"
         return (
-            f"{found}, best of {len(self.table)} settings: {100 * error:.2f} % errors on the last "
+            f"{found}, best of {len(self.table)} settings: {errors} on the last "
             f"{self.counted:,} of {self.rows:,} rows, each predicted before it was learned"
         )
 
@@ -83,7 +91,7 @@ def tune(
     Parameters
     ----------
     learner : estimator or OnlineLearner
-        RowSieve, SOFS, PET, FOFS, OGD or AROW, as it will be used; it is not changed.
+        RowSieve, SOFS, PET, FOFS, OGD, AROW or a regressor, as it will be used; it is not changed.
     data : path, list of paths, Source, array, scipy sparse matrix, data frame, or RowBlocks
         The training rows.
     y : array-like, optional
@@ -94,7 +102,7 @@ def tune(
         0.003 to 10.
     rows : int, optional
         The maximum number of rows to read; default: all.
-    task : {"auto", "classification"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         As for `tamis.learn`.
     classes : sequence, optional
         All classes; default: those of the learner, else those in the data.
@@ -117,7 +125,9 @@ def tune(
     eta=0.1, best of 3 settings: 18.28 % errors on the last 372 of 500 rows, each predicted before it was learned
     """  # noqa: E501  (the last line is what is printed)
     check("tune", "rows", rows, (Number(2, integer=True), None))
-    plain = learner.new_learner()
+    plain = for_task(learner.new_learner(), task)
+    if type(plain) is not type(learner.new_learner()) and not isinstance(learner, OnlineLearner):
+        raise ParameterError(f"tune: give {plain.public_name}, because task={task!r}")
     settings = _settings(plain, grid)
     models = [plain.clone().set_params(**one) for one in settings]
     schedule = Schedule(skip_bad_lines=skip_bad_lines)
@@ -126,7 +136,7 @@ def tune(
     def tuning(_: str, done: int, total: int | None) -> None:
         progress("tuning", done, total)
 
-    training.start(classes, tuning, task)
+    reason = training.start(classes, tuning, task, may_change=isinstance(learner, OnlineLearner))
     for batch in training.batches(tuning if rows is None else silent):
         training.take(batch if rows is None else batch.first(rows - training.rows))
         if rows is not None:
@@ -138,12 +148,17 @@ def tune(
     recent = training.recent
     assert recent is not None
     best = settings[int(np.argmin(recent.mistakes))]
+    of_numbers = training.learner.task == "regression"
+    wrongs = "losses" if of_numbers else "mistakes"
     table = [
-        {**one, "mistakes": int(wrong), "error": wrong / max(recent.rows, 1)}
+        {**one, wrongs: wrong, "error": wrong / max(recent.rows, 1)}
         for one, wrong in zip(settings, recent.mistakes.tolist(), strict=True)
     ]
-    chosen = type(learner)(**{**learner.get_params(), **best})
-    return Tuned(best, chosen, table, training.rows, recent.rows)
+    if isinstance(learner, OnlineLearner):  # its kind may have changed
+        chosen: Any = training.learner.clone().set_params(**best)
+    else:
+        chosen = type(learner)(**{**learner.get_params(), **best})
+    return Tuned(best, chosen, table, training.rows, recent.rows, training.learner.task, reason)
 
 
 def grid_of(learner: OnlineLearner) -> dict[str, Sequence[float]]:

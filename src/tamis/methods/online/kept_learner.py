@@ -17,14 +17,17 @@ import numpy as np
 from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, check
-from tamis.kernels import heap
+from tamis.kernels import binary, heap
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.learner import OnlineLearner
-from tamis.methods.online.progressive import Recent
-from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights, Learned
+from tamis.methods.online.progressive import Recent, RecentLosses
+from tamis.methods.online.weights import MOST_SLOTS, Floats, Goals, Ints, KeptWeights, Learned
 
 #: The sizes that "auto" tries by default.
 SIZES = tuple(2**k for k in range(2, 13))
+
+#: Sums of a model of numbers.
+_SUMS = [binary.ERRORS, binary.LOSSES, binary.SQUARED_LOSSES]
 
 SIZE = Number(1, MOST_SLOTS, integer=True)
 
@@ -39,6 +42,11 @@ class Several:
         for model in self.models:
             model.reach(n_columns, more_may_come=more_may_come)
 
+    def predict_numbers(self, epsilon: float | None) -> None:
+        """Predict numbers, with the squared error as loss, or with this epsilon."""
+        for model in self.models:
+            model.predict_numbers(epsilon)
+
 
 class SideBySide(Several):
     """Models of several sizes that learn from the same rows; the best of them answers."""
@@ -46,17 +54,29 @@ class SideBySide(Several):
     def __init__(self, models: Sequence[KeptWeights]) -> None:
         self.models = list(models)
         self.blocks = self.models[0].blocks
-        self.recent = Recent(len(self.models))
+        self.recent: Recent = Recent(len(self.models))
         #: The model that was best at the last power of two, and the work of those that led.
         self.lead = np.zeros(1, dtype=np.int64)
         self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+    def predict_numbers(self, epsilon: float | None) -> None:
+        """Predict numbers, with the squared error as loss, or with this epsilon."""
+        super().predict_numbers(epsilon)
+        self.recent = RecentLosses(len(self.models))
+        #: Errors and losses of the models that led before, and those that the present one had
+        #: when it took the lead: differences of chunks would be rounded differently.
+        self.led, self.since = np.zeros(len(_SUMS)), np.zeros(len(_SUMS))
+
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
         """Update every model with the rows, and count its mistakes at powers of two."""
         for lo, hi in self.recent.cuts(int(self.models[0].counts[heap.ROWS]), len(rows)):
-            part, labels = rows.part(lo, hi), codes[lo:hi]
+            part, labels = rows.part(lo, hi), goals[lo:hi]
 
-            def some(first: int, last: int, part: Compressed = part, labels: Ints = labels) -> None:
+            def some(
+                first: int, last: int, part: Compressed = part, labels: Goals = labels
+            ) -> None:
                 for model in self.models[first:last]:
                     model.learn(part, labels, rates, uniform)
 
@@ -65,11 +85,13 @@ class SideBySide(Several):
             # Threads split models, which share nothing.
             over_columns(some, np.arange(len(self.models) + 1) * part.stored)
             self.work += lead.counts - before
-            mistakes = np.array([model.counts[heap.MISTAKES] for model in self.models])
             seen = int(lead.counts[heap.ROWS])
-            self.recent.record(seen, mistakes)
+            self.recent.record(seen, self.recent.totals(self.models))
             if seen & (seen - 1) == 0:
                 self.lead[0] = self.recent.first_good()
+                if len(lead.fit):
+                    self.led += lead.fit[_SUMS] - self.since
+                    self.since[:] = self.models[int(self.lead[0])].fit[_SUMS]
 
     @property
     def chosen(self) -> KeptWeights:
@@ -80,6 +102,14 @@ class SideBySide(Several):
     def size(self) -> int:
         """The size in use."""
         return self.chosen.size
+
+    @property
+    def fit(self) -> Floats:
+        """The state for numbers of the size in use, with the errors of those that led."""
+        fit = self.chosen.fit.copy()
+        if len(fit):
+            fit[_SUMS] = self.led + self.models[int(self.lead[0])].fit[_SUMS] - self.since
+        return fit
 
     @property
     def counts(self) -> Ints:
@@ -118,7 +148,8 @@ class KeptLearner(OnlineLearner):
     n_features_ : int
         B; with "auto" the size in use.
     size_curve_ : dict
-        Progressive error of each size that was tried; `work_` is that of the sizes that led.
+        Progressive error of each size that was tried, for numbers the mean loss; `work_` is that
+        of the sizes that led.
     """
 
     ranges: ClassVar = {"n_features": (SIZE, OneOf(("auto",)))}
@@ -138,16 +169,16 @@ class KeptLearner(OnlineLearner):
 
     @property
     def size_curve_(self) -> dict[int, float]:
-        """Progressive error of each size that "auto" tries, or of the one given.
+        """Progressive error (mean loss) of each size that "auto" tries, or of the one given.
 
         With "auto" the rows that count are those after the first p of the t rows seen, where p is
         the largest power of two up to t/2; otherwise all.
         """
-        model, work = self.model, self.work_
+        model = self.model
         if isinstance(model, SideBySide):
             errors = model.recent.errors.tolist()
             return {one.size: error for one, error in zip(model.models, errors, strict=True)}
-        return {model.size: work["mistakes"] / max(work["rows"], 1)}
+        return {model.size: self.progressive_error()}
 
     def new_model(self, blocks: int) -> KeptWeights | SideBySide:
         """Return a model of the given size, or of several sizes."""

@@ -25,7 +25,14 @@ from tamis.kernels import heap
 from tamis.kernels.row_scoring import buckets_of
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import NO_END, Columns, LinearScorer, Weights
-from tamis.methods.online.weights import Floats, FullWeights, Ints, KeptWeights, Learned
+from tamis.methods.online.weights import (
+    Floats,
+    FullWeights,
+    Goals,
+    Ints,
+    KeptWeights,
+    Learned,
+)
 
 
 class Model(Weights, Protocol):
@@ -41,8 +48,17 @@ class Model(Weights, Protocol):
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
-        """Take one step per row with loss."""
+    @property
+    def fit(self) -> Floats:
+        """The state of a model of numbers, by `tamis.kernels.binary`; empty for classes."""
+
+    def predict_numbers(self, epsilon: float | None) -> None:
+        """Predict numbers, with the squared error as loss, or with this epsilon."""
+
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
+        """Take one step per row with loss; goals are codes of classes, or numbers to predict."""
 
 
 class OnlineLearner(Parameters, LinearScorer, ABC):
@@ -157,11 +173,15 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
                 f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
                 "(--classes), or rows of two or more"
             )
-        self.model = self.new_model(1 if len(known) == 2 else len(known))
+        self._begin(self.new_model(1 if len(known) == 2 else len(known)))
+
+    def _begin(self, model: Model) -> None:
+        """Start with a model that has seen nothing."""
+        self.model = model
         self.columns = Columns(2**self.n_bits if self.n_bits is not None else self.n_columns or 0)
         self.model.reach(self.columns.width)
 
-    def codes_of(self, labels: npt.NDArray[Any], first: int = 0) -> Ints:
+    def goals_of(self, labels: npt.NDArray[Any], first: int = 0) -> Goals:
         """Return the codes of classes, or raise an error that names the first unknown class."""
         codes = row_input.codes_of(self.classes_, labels)
         wrong = np.flatnonzero(codes < 0)
@@ -185,9 +205,9 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         if columns.is_open:
             columns.width = max(columns.width, needed)
 
-    def update(self, rows: Compressed, codes: Ints) -> None:
+    def update(self, rows: Compressed, goals: Goals) -> None:
         """Learn from checked and prepared rows of the classes with these codes."""
-        self.model.learn(rows, codes, self.rates, self.multiclass == "uniform")
+        self.model.learn(rows, goals, self.rates, self.multiclass == "uniform")
 
     def learn(self, X: Any, labels: npt.NDArray[Any], first: int = 0) -> None:
         """Check all rows and labels, then learn from them.
@@ -195,14 +215,14 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         X is a `RowBlock`, a scipy matrix or a table of numbers; `first` is the number of its first
         row, for errors.
         """
-        codes = self.codes_of(labels, first)
+        goals = self.goals_of(labels, first)
         for begin, rows in self.checked_parts(X, self.expect):
-            self.update(rows, codes[begin : begin + len(rows)])
+            self.update(rows, goals[begin : begin + len(rows)])
 
     def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
         """Learn from one row, a dict of feature numbers or names to values."""
         hashed, seen = self.n_bits is not None, self.work_["rows"]
-        codes = self.codes_of(np.array([y]), seen)
+        goals = self.goals_of(np.array([y]), seen)
         if not hashed:
             self.columns.check_keys(x)
         rows = row_input.dict_row(
@@ -210,7 +230,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         )
         rows = self.check(rows, first=seen, limit=self.n_columns or NO_END)
         self.expect(rows, None)
-        self.update(self.prepare(rows), codes)
+        self.update(self.prepare(rows), goals)
         if hashed:
             self._name_buckets(x)
 
@@ -253,6 +273,11 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     def work_(self) -> dict[str, int]:
         """Counted work. `mistakes`: wrong predictions, each made before the row was learned."""
         return {name: int(self.model.counts[place]) for name, place in _COUNTS.items()}
+
+    def progressive_error(self) -> float:
+        """Return the share of mistakes so far; of numbers the mean loss."""
+        work = self.work_
+        return work["mistakes"] / max(work["rows"], 1)
 
     @property
     def kept_names_(self) -> list[str]:

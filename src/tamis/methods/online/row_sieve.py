@@ -13,7 +13,7 @@ from tamis.core.params import Number
 from tamis.kernels.binary import FILLED, TOTAL
 from tamis.methods.online.kept_learner import KeptLearner, SideBySide
 from tamis.methods.online.learner import SecondOrderLearner
-from tamis.methods.online.weights import Floats, Ints, RememberedWeights
+from tamis.methods.online.weights import Floats, Goals, RememberedWeights
 
 #: Weights are float32: rows of a mean squared length outside this range could leave its range.
 LOWEST_LENGTH, HIGHEST_LENGTH = 1e-30, 1e30
@@ -66,9 +66,9 @@ class SieveRates(SecondOrderLearner):
             found += w * w * (1.0 + p)
         return found
 
-    def update(self, rows: Compressed, codes: Ints) -> None:
+    def update(self, rows: Compressed, goals: Goals) -> None:
         """Learn from checked and prepared rows of the classes with these codes."""
-        super().update(rows, codes)
+        super().update(rows, goals)
         for model in getattr(self.model, "models", [self.model]):
             length = model.scale[TOTAL] / max(model.scale[FILLED], 1.0)
             if length and not LOWEST_LENGTH < length < HIGHEST_LENGTH:

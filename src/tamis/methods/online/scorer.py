@@ -123,7 +123,10 @@ class Columns:
 
 
 class LinearScorer:
-    """Scores and classes of rows under a linear model."""
+    """Scores of rows under a linear model, and their classes, or the numbers it predicts."""
+
+    #: What it predicts: classes or numbers.
+    task: str = "classification"
 
     normalize: bool
     n_columns: int | None
@@ -145,18 +148,25 @@ class LinearScorer:
         return scores[:, 0] if self.model.blocks == 1 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row; of classes with the same score, the first."""
-        return np.asarray(self.classes_[best_class(self.decision_function(X))])
+        """Return the class of each row, of classes with the same score the first; or a number."""
+        return self.answers(self.decision_function(X))
+
+    def answers(self, scores: Floats) -> npt.NDArray[Any]:
+        """Return the classes of rows with these scores, or the numbers."""
+        return scores if self.task == "regression" else self.classes_[best_class(scores)]
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy of the predictions."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        """Return the accuracy of the predictions; R² for numbers."""
+        found, truth = self.predict(X), np.asarray(y)
+        if self.task == "regression":
+            return r_squared(float(np.sum((found - truth) ** 2)), spread_of(truth))
+        return float(np.mean(found == truth))
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """Return the class of one row given as a dict."""
+        """Return the class of one row given as a dict, or the number."""
         rows = row_input.dict_row(x, self.columns.numbers.get, self.n_bits is not None, 0)
         scores = self.model.scores(self.prepare(self.check(rows, limit=NO_END)))
-        return self.classes_[best_class(scores[:, 0] if scores.shape[1] == 1 else scores)].item()
+        return self.answers(scores[:, 0] if scores.shape[1] == 1 else scores)[0].item()
 
     # --- rows, step by step ---------------------------------------------------------------------
 
@@ -269,6 +279,22 @@ class LinearScorer:
             scaled = kernel.unit_rows(rows.indptr, rows.data)
             rows = Compressed(rows.indptr, rows.indices, scaled)
         return rows
+
+
+def spread_of(numbers: npt.NDArray[Any]) -> float:
+    """Return the sum of squares around the mean."""
+    return float(np.sum((numbers - np.mean(numbers)) ** 2)) if len(numbers) else 0.0
+
+
+def r_squared(errors: float, spread: float) -> float:
+    """Return R² from a sum of squared errors and one around the mean; as scikit-learn if it is 0.
+
+    >>> r_squared(1.0, 4.0), r_squared(0.0, 0.0), r_squared(1.0, 0.0)
+    (0.75, 1.0, 0.0)
+    """
+    if spread > 0:
+        return 1.0 - errors / spread
+    return 1.0 if errors == 0 else 0.0
 
 
 def best_class(scores: Floats) -> npt.NDArray[np.intp]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number
-from tamis.kernels import heap
+from tamis.kernels import binary, heap
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.kept_learner import SIZE, KeptLearner, Several
 from tamis.methods.online.learner import SecondOrderLearner
-from tamis.methods.online.weights import Floats, Ints, KeptWeights, Learned, ListedWeights
+from tamis.methods.online.weights import Floats, Goals, Ints, KeptWeights, Learned, ListedWeights
 
 #: Features, in increasing order; the precision each has accumulated; its means; whether it is kept.
 Posterior = tuple[Ints, Floats, Floats, Ints]
@@ -81,16 +81,18 @@ class Shards(Several):
         self.size, self.blocks = self.models[0].size, self.models[0].blocks
         self._merged: Learned | None = None
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
         """Update every model with its rows."""
         self._merged = None
         shards, seen = len(self.models), int(self.counts[heap.ROWS])
 
         def some(first: int, last: int) -> None:
             for s in range(first, last):
-                mine = np.arange((s - seen) % shards, len(codes), shards)
+                mine = np.arange((s - seen) % shards, len(goals), shards)
                 part = rows if shards == 1 else rows.pick(mine)
-                self.models[s].learn(part, codes[mine], rates, uniform)
+                self.models[s].learn(part, goals[mine], rates, uniform)
 
         # Threads split models, which share nothing.
         over_columns(some, np.arange(shards + 1) * rows.stored // shards)
@@ -109,10 +111,28 @@ class Shards(Several):
             self._merged = merged(parts, self.size, by_strength=self.by_strength)
         return self._merged
 
+    @property
+    def fit(self) -> Floats:
+        """The state for numbers: intercepts weighted by rows, and sums over all shards."""
+        if not len(self.models[0].fit):
+            return self.models[0].fit
+        fits = np.array([model.fit for model in self.models])
+        rows = np.array([model.counts[heap.ROWS] for model in self.models], dtype=np.float64)
+        shares = rows / max(rows.sum(), 1.0)
+        found: Floats = fits.sum(axis=0)
+        if len(fits) > 1:
+            found[[binary.INTERCEPT, binary.MEAN]] = (
+                shares @ fits[:, [binary.INTERCEPT, binary.MEAN]]
+            )
+            found[binary.VARIATION] += rows @ (fits[:, binary.MEAN] - found[binary.MEAN]) ** 2
+        return found
+
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
         kept, weights, _ = self.learned()
-        return ListedWeights(kept, weights).scores(rows)
+        fit = self.fit
+        intercept = fit[binary.INTERCEPT] if len(fit) else None
+        return ListedWeights(kept, weights, intercept).scores(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_merged": None}

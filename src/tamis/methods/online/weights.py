@@ -21,6 +21,8 @@ from tamis.methods.online.drift import Adwin
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+#: What rows are to be predicted as: codes of classes, or numbers.
+Goals = Ints | Floats
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -91,7 +93,29 @@ class Zeros:
         self._table.reshape(-1)[state["filled"]] = state["values"]
 
 
-class KeptWeights:
+class Targets:
+    """Whether weights are for classes or for a number: the state `fit` of the latter."""
+
+    #: Empty for classes; see `tamis.kernels.binary`.
+    fit: Floats = np.zeros(0)
+
+    def predict_numbers(self, epsilon: float | None) -> None:
+        """Predict numbers, with the squared error as loss, or with this epsilon."""
+        self.fit = np.zeros(binary.N_FIT)
+        self.fit[binary.EPSILON] = epsilon or 0.0
+        self.fit[binary.ROBUST] = epsilon is not None
+
+    @property
+    def intercept(self) -> float:
+        """What is added to every score; 0 for classes."""
+        return float(self.fit[binary.INTERCEPT]) if len(self.fit) else 0.0
+
+    def shifted(self, scores: Floats) -> Floats:
+        """Return scores with the intercept."""
+        return scores + self.intercept if len(self.fit) else scores
+
+
+class KeptWeights(Targets):
     """At most `size` features with k weights each; the weights of all others are zero.
 
     `marks` has one row per feature: its slot if it is kept, and in second-order models its
@@ -116,22 +140,25 @@ class KeptWeights:
         """Grow the tables to features 0 to n_columns - 1."""
         self.marks.reach(n_columns, more_may_come=more_may_come)
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
         """Take steps at the rates (gamma,) in a second-order model, else (eta, lam).
 
         With lam = 0 weights are neither shrunk nor projected.
         """
-        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
+        data = (rows.indptr, rows.indices, rows.data, goals, *rates)
         kept = (self.feature, self.order, self.where, self.bound)
         keys = (self.key, self.serial, self.counts)
         marks, held, weight = self.marks.view, self.held, self.weight
         if held.shape[1] and self.blocks == 1:
             tables = (marks[:, 0], held[:, 0], weight[:, 0])
-            binary.learn_second_order(*data, *tables, *kept, self.serial, self.counts)
+            binary.learn_second_order(*data, *tables, *kept, self.serial, self.counts, self.fit)
         elif held.shape[1]:
             multiclass.learn_second_order(*data, uniform, marks, held, weight, *kept, *keys)
         elif self.blocks == 1:
-            binary.learn_first_order(*data, marks[:, 0], weight[:, 0], *kept, *keys, self.scale)
+            of_one = (marks[:, 0], weight[:, 0])
+            binary.learn_first_order(*data, *of_one, *kept, *keys, self.scale, self.fit)
         else:
             multiclass.learn_first_order(*data, uniform, marks, weight, *kept, *keys, self.scale)
 
@@ -141,7 +168,7 @@ class KeptWeights:
         # Scale the weights as for saving, so that a saved model gives the same bits.
         weight = self.weight if self.scale[0] == 1.0 else self.weight * self.scale[0]
         kernel.score_kept(rows.indptr, rows.indices, rows.data, self.marks.view, weight, found)
-        return found
+        return self.shifted(found)
 
     def slots(self) -> Ints:
         """Return the slots of the kept features, in the order of the features."""
@@ -170,13 +197,15 @@ class RememberedWeights(KeptWeights):
         #: Strength of the strongest feature so far; sum of squares of rows with loss; their number.
         self.scale = np.zeros(3)
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
         """Take steps at the rates (gamma, advantage, floor); restart when errors have risen."""
         if self.watch is None:
-            self._learn(rows, codes, rates, uniform)
+            self._learn(rows, goals, rates, uniform)
             return
         for lo, hi in self.watch.cuts(int(self.counts[heap.ROWS]), len(rows)):
-            self._learn(rows.part(lo, hi), codes[lo:hi], rates, uniform)
+            self._learn(rows.part(lo, hi), goals[lo:hi], rates, uniform)
             if self.watch.record(int(self.counts[heap.ROWS]), int(self.counts[heap.MISTAKES])):
                 self._forget()
 
@@ -189,17 +218,20 @@ class RememberedWeights(KeptWeights):
             table[...] = 0
         self.feature[...] = -1
         self.counts[heap.SIZE] = 0
+        if len(self.fit):  # the intercept is replaced by the next row
+            self.fit[binary.SEEN] = 0
+            self.fit[binary.SIZE_OF_ERRORS :] = 0
 
     def _learn(
-        self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
     ) -> None:
-        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
+        data = (rows.indptr, rows.indices, rows.data, goals, *rates)
         kept = (self.feature, self.order, self.where, self.bound)
         rest = (self.key, self.serial, self.counts, self.scale)
         marks, held, weight = self.marks.view, self.held, self.weight
         if self.blocks == 1:
             tables = (marks.reshape(-1), held[:, 0], weight[:, 0])  # views
-            binary.learn_by_strength(*data, *tables, *kept, *rest)
+            binary.learn_by_strength(*data, *tables, *kept, *rest, self.fit)
         else:
             multiclass.learn_by_strength(*data, uniform, marks, held, weight, *kept, *rest)
 
@@ -209,7 +241,7 @@ class RememberedWeights(KeptWeights):
         data = (rows.indptr, rows.indices, rows.data)
         # As float64, like the weights of a saved model.
         kernel.score_kept(*data, self.marks.view, self.weight.astype(np.float64), found)
-        return found
+        return self.shifted(found)
 
     def learned(self) -> Learned:
         """Return the kept features, their weights and their precisions."""
@@ -218,7 +250,7 @@ class RememberedWeights(KeptWeights):
         return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
 
 
-class FullWeights:
+class FullWeights(Targets):
     """Every feature with its k weights and, for second-order models, its k precisions."""
 
     def __init__(self, blocks: int, *, second_order: bool) -> None:
@@ -232,17 +264,19 @@ class FullWeights:
         for table in filter(None, (self.weight, self.held)):
             table.reach(n_columns, more_may_come=more_may_come)
 
-    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+    def learn(
+        self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
+    ) -> None:
         """Take steps at the rates (gamma,) in a second-order model, else (eta, decay).
 
         With `decay` the rate is eta/sqrt(t).
         """
         rate, decay = rates if self.held is None else (*rates, False)
-        data = (rows.indptr, rows.indices, rows.data, codes, rate, decay)
+        data = (rows.indptr, rows.indices, rows.data, goals, rate, decay)
         weight = self.weight.view
         held = np.empty((0, self.blocks), np.float32) if self.held is None else self.held.view
         if self.blocks == 1:
-            binary.learn_full(*data, weight[:, 0], held[:, 0], self.counts)
+            binary.learn_full(*data, weight[:, 0], held[:, 0], self.counts, self.fit)
         else:
             multiclass.learn_full(*data, uniform, weight, held, self.counts)
 
@@ -250,7 +284,7 @@ class FullWeights:
         """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
         kernel.score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
-        return found
+        return self.shifted(found)
 
     def learned(self) -> Learned:
         """Return the features with a nonzero weight, their weights and their precisions."""
@@ -266,8 +300,8 @@ class ListedWeights:
     Memory is that of the listed features, whatever the number of columns.
     """
 
-    def __init__(self, features: Ints, weights: Floats) -> None:
-        self.blocks = weights.shape[1]
+    def __init__(self, features: Ints, weights: Floats, intercept: float | None = None) -> None:
+        self.blocks, self.intercept = weights.shape[1], intercept
         self.weights = np.ascontiguousarray(weights)
         self._bits = max(1, int(2 * len(features)).bit_length())
         self._keys = np.zeros(2**self._bits, dtype=np.int64)
@@ -279,7 +313,7 @@ class ListedWeights:
         found = np.zeros((len(rows), self.blocks))
         data = (rows.indptr, rows.indices, rows.data)
         kernel.score_listed(*data, self._bits, self._keys, self._slots, self.weights, found)
-        return found
+        return found if self.intercept is None else found + self.intercept
 
 
 def to_arrays(model: Any) -> Arrays:
