@@ -173,8 +173,9 @@ def thresholds(curves: Any) -> list[str]:
     for data in ("dorothea", "thrombin"):
         x, kept = curves.line(data, "saola:paper", "knn", "kept")
         knn, tree = (curves.line(data, "saola:paper", c)[1] for c in ("knn", "tree"))
-        lines += [[f"{data}, {v:g}", f"{k:.1f}", f"{a:.4f}", f"{b:.4f}"]
-                  for v, k, a, b in zip(x, kept, knn, tree, strict=True)]  # fmt: skip
+        for v, k, a, b in zip(x, kept, knn, tree, strict=True):
+            shown = [f"{k:.1f}", f"{a:.4f}", f"{b:.4f}"]
+            lines.append([f"{data}, {v:g}", *(["-"] * 3 if math.isnan(k + a + b) else shown)])
     return [
         "### SAOLA: relevance thresholds (Figure 8)\n",
         *grid(["data, threshold in bits", "kept", "KNN", "J48"], lines),
