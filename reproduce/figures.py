@@ -227,7 +227,8 @@ def over_time(curves: Any) -> list[str]:
     for data, method in methods:
         x, accuracy = curves.line(data, method, "knn")
         kept = curves.line(data, method, "knn", "kept")[1]
-        at = {round(v, 3): f"{a:.3f} ({k:.0f})" for v, a, k in zip(x, accuracy, kept, strict=True)}
+        at = {round(v, 3): f"{a:.3f} ({k:.0f})" for v, a, k in zip(x, accuracy, kept, strict=True)
+              if not math.isnan(a + k)}  # fmt: skip
         lines.append([f"{data}, `{method}`", *(at.get(round(s, 3), "-") for s in shown)])
     return [
         "### OSFS: features that arrive over time (Figure 10)\n",
