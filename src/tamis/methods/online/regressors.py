@@ -209,8 +209,8 @@ class RowSieveRegressorLearner(NumberLearner, RowSieveLearner):
     >>> model = model.partial_fit(X[1000:], y[1000:])
     >>> model.kept_, model.weights_.round(1), round(model.intercept_)
     (array([ 3, 30]), array([ 3., -1.]), 100)
-    >>> print(f"{model.score(X, y):.2f}")
-    0.99
+    >>> print(f"{model.score(X, y):.3f}")
+    0.996
     """
 
     public_name: ClassVar[str] = "RowSieveRegressor"
@@ -266,7 +266,7 @@ class PetRegressorLearner(NumberLearner, PetLearner):
     --------
     >>> import numpy as np, tamis
     >>> X = np.random.default_rng(0).normal(size=(500, 40))
-    >>> tamis.PETRegressor(2, eta=0.01).fit(X, X[:, 3] - X[:, 30]).kept_
+    >>> tamis.PETRegressor(2).fit(X, X[:, 3] - X[:, 30]).kept_
     array([ 3, 30])
     """
 
