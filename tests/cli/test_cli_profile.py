@@ -364,7 +364,7 @@ def test_files_that_no_selection_can_read_are_described(tamis):
     rows[4], rows[9] = "1,2,3,4", "1"
     Path("a.csv").write_text("\n".join(["x,z,y", *rows, ""]))
     text = tamis("info", "a.csv", "--target", "y").out
-    assert "problem: line 6 has 4, line 11 has 1 values, and the others have 3" in text
+    assert "problem: line 6 has 4 values, line 11 has 1 value; the others have 3" in text
     assert "this works" not in text
     text = tamis("info", "a.csv", "--target", "label").out
     assert "problem: a.csv has no column 'label', which target names" in text

@@ -123,8 +123,8 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
         "has no target; name the column to predict with --target, in Python "
         "tamis.open('a.csv', target=...); it has 'a', 'y'"
     )
-    assert error_of("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
-        "line 3 has 1 value where the lines before have 2; fix or remove the line"
+    assert error_of("b.csv", b"a,b\n1,2\n2,1\n1\n", "--target", "b") == (
+        "line 4 has 1 value where the lines before have 2; fix or remove the line"
     )
     assert error_of("c.csv", b'"two\nlines",y\n1,2\n', "--target", "z") == (
         r"has no column 'z', which target names; it has 'two\nlines', 'y'"

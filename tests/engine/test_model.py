@@ -178,7 +178,7 @@ def test_predictions_of_a_stream(tmp_path, table):
     tally, rows, found = Tally(), [], []
     for part in predict_stream(model, path, tally=tally, skip_bad_lines=True, chunk=500):
         rows += part.rows.tolist()
-        found += part.classes.tolist()
+        found += part.answers.tolist()
     assert rows == list(range(301))
     assert found[:100] + found[101:] == clf.predict(X).tolist()
     assert (tally.rows, tally.labelled, tally.bad.counts) == (301, 300, {"empty": 1})

@@ -357,6 +357,7 @@ def test_a_saved_selection_remembers_which_columns_are_words(tmp_path: Path) -> 
         assert again.run.log.why(name) == whole.log.why(name)
 
 
+@pytest.mark.filterwarnings("ignore:the target holds .* different texts")
 @pytest.mark.parametrize("n_classes", [299, 290, 200, 100])
 def test_noise_does_not_pass_when_nearly_every_row_is_a_class(n_classes: int) -> None:
     """A column of identifiers as the target: the statistics take a handful of values only."""

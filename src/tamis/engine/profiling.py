@@ -313,7 +313,8 @@ class _Profiling:
                 if name not in names:
                     where = os.path.basename(self.path) if self.path else "the data"
                     sentence = no_such(where, role, name, names)
-                    self.problems.append(Finding("names", [], 0, sentence))
+                    kind = "target" if role == "target" else "names"
+                    self.problems.append(Finding(kind, [], 0, sentence))
             found[role] = kept if role in ("ignore", "categorical") else (kept or [None])[0]
         return Roles(**found)
 
@@ -321,9 +322,9 @@ class _Profiling:
         """Note the lines of a text that have too many or too few values."""
         lines = table.text.ragged_lines() if isinstance(table, TextColumns) else []
         if lines:
-            some = ", ".join(f"line {line} has {got}" for line, got in lines[:_NAMED])
-            more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
-            sentence = f"{some}{more} values, and the others have {len(table.text.names)}"
+            named = (f"line {line} has {counted(got, 'value')}" for line, got in lines[:_NAMED])
+            more = f", {len(lines) - _NAMED:,} more differ" if len(lines) > _NAMED else ""
+            sentence = f"{', '.join(named)}{more}; the others have {len(table.text.names)}"
             self.problems.append(Finding("lines", [], len(lines), sentence, "fix or remove them"))
 
     def _guess(self, features: list[str]) -> str | None:
@@ -374,7 +375,8 @@ class _Profiling:
 
     def _of_target(self, y: Any) -> tuple[str, Target | None]:
         """Describe the target; return it if it can be used."""
-        if y is None and any(finding.kind == "reading" for finding in self.problems):
+        known = {finding.kind for finding in self.problems}
+        if y is None and known & {"reading", "target"}:
             return "not read", None
         if y is not None and not len(y):
             self.problems.append(Finding("rows", [], 0, "there are no rows"))

@@ -57,14 +57,15 @@ class NpzSource(MatrixFile, MatrixSource):
         remedy = "write it with scipy.sparse.save_npz"
         with one_sentence(what, remedy), open(self.path, "rb") as raw:
             matrix = load_npz(raw)
+        if matrix.dtype.kind not in "biuf":
+            raise SourceError(f"{self.path} holds {matrix.dtype} values; store real numbers")
+        with one_sentence(what, remedy):
             try:  # before SciPy follows its indices
                 refuse_broken(matrix)
             except InputError as error:
                 raise ValueError("its indices point outside it") from error
             matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
             matrix.check_format(full_check=True)
-        if matrix.dtype.kind not in "biuf":
-            raise SourceError(f"{self.path} holds {matrix.dtype} values; store real numbers")
         matrix = matrix.astype(np.float64)
         if not np.all(np.isfinite(matrix.data)):
             raise SourceError(f"{self.path} holds NaN or infinity; fill or drop such values first")
