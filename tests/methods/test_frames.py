@@ -177,3 +177,28 @@ def test_a_profile_takes_columns_of_any_objects():
     table = pd.DataFrame({"mixed": [1, "a"] * 20, "x": np.arange(40.0) ** 2})
     found = tamis.profile(table, [0, 1, 1, 0] * 10)
     assert found.kinds["words"] + found.kinds["numbers"] + found.kinds["whole numbers"] == 2
+
+
+def test_the_values_of_a_frame_are_read_as_the_frame():
+    """`frame.values` of a table with words is an array of objects."""
+    table, y = patients()
+    table["seen"] = pd.date_range("2024-01-01", periods=len(y))
+    with pytest.warns(DataWarning, match="'seen' holds dates"):
+        frame = tamis.Sieve().fit(table, y)
+    with pytest.warns(DataWarning, match="'x6' holds dates"):
+        values = tamis.Sieve().fit(table.values, y)
+    assert values.kept_.tolist() == frame.kept_.tolist()
+    assert values.get_feature_names_out().tolist() == [f"x{j}" for j in values.kept_]
+    assert not hasattr(values, "feature_names_in_")
+    kept = values.transform(table.values)
+    assert kept.shape == (len(y), len(values.kept_))
+    text = tamis.Sieve().fit(table[["age", "colour"]].values.astype(str), y)
+    assert text.n_features_in_ == 2
+    assert 1 in text.kept_
+
+
+def test_an_array_of_objects_that_holds_numbers_is_numbers():
+    X = np.array([[1, None], [2, 3.5]] * 20, dtype=object)
+    assert tamis.Sieve().fit(X, [0, 1] * 20).kept_.tolist()[0] == 0
+    with pytest.raises(TypeError, match="argument must be"):
+        tamis.Sieve().fit(np.array([[{}, 1], [2, 3]], dtype=object), [0, 1])

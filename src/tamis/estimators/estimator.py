@@ -44,6 +44,7 @@ from tamis.sources.arrays.in_memory import (
     is_series,
     one_column,
     picked_columns,
+    table_of_words,
     without_row_labels,
 )
 from tamis.sources.aside import arranged, covariates_of
@@ -204,10 +205,10 @@ class ColumnEstimator(SelectingEstimator):
             )
         refuse_broken(X)  # before scikit-learn converts it
         refuse_masked(y)
-        if is_frame(X):
-            X = without_row_labels(X)
-            source = MemorySource(X, column_or_1d(y, warn=True), dates=None)
-            validate_data(self, X, skip_check_array=True)
+        table = X if is_frame(X) else table_of_words(X)
+        if table is not None:
+            source = MemorySource(without_row_labels(table), column_or_1d(y, warn=True), dates=None)
+            validate_data(self, without_row_labels(X), skip_check_array=True)
         else:
             X, labels = validate_data(
                 self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",

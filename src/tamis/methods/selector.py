@@ -322,7 +322,7 @@ def _of_gap(block: ColumnBlock, entry: int, name: str) -> str:
         )
     return (
         f"Input X contains NaN (a missing value) in {where}; say what missing values mean with "
-        "missing= of tamis.select (--missing category or delete), fill the gaps (for example with "
+        "missing='category' or 'delete' (--missing), fill the gaps (for example with "
         "sklearn.impute.SimpleImputer), or drop the column or the rows"
     )
 

@@ -45,6 +45,39 @@ def is_series(data: Any) -> bool:
     return bool(nw.dependencies.is_into_series(data))
 
 
+def table_of_words(X: Any) -> Any:
+    """Return an array of objects or text as an Arrow table, or None if it holds numbers only.
+
+    Such an array is what `frame.values` gives of a data frame with words. A column whose values
+    all are numbers becomes numbers, as in `numpy.asarray(X, dtype=float)`, and any other one text.
+    """
+    import pyarrow as pa
+
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "OU" and X.ndim == 2):
+        return None
+    columns = [_numbers_or_words(column) for column in X.T]
+    if all(column.dtype != object for column in columns):
+        return None
+    return pa.table({f"x{j}": pa.array(column) for j, column in enumerate(columns)})
+
+
+def _numbers_or_words(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column of objects as floats, or with None for gaps as text or dates."""
+    pandas_gaps = ("NAType", "NaTType")
+    gaps = np.array([v is None or v is np.nan or type(v).__name__ in pandas_gaps for v in column])
+    column = column.astype(object)
+    column[gaps] = None
+    try:
+        return column.astype(np.float64)
+    except ValueError:
+        column[~gaps] = [str(value) for value in column[~gaps]]
+        return column
+    except TypeError:
+        if all(hasattr(value, "isoformat") for value in column[~gaps]):
+            return column
+        raise
+
+
 def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
     """Return a series as a table of one column, with its name unless another is given."""
     import narwhals as nw
@@ -99,6 +132,8 @@ class MemorySource(ColumnSource):
         self._y = None if y is None else np.asarray(y)
         self._frame: Any = None
         self._matrix: Any = None
+        if (table := table_of_words(X)) is not None:
+            X = table
         if is_frame(X):
             frame = _as_frame(X)
             self._frame = frame if dates == "error" else _without_dates(frame, dates)
