@@ -155,14 +155,14 @@ def test_why_explains_each_feature(tamis, svm, options, kept, redundant, other, 
 
 
 def test_unusual_names_are_printed_on_one_line_without_control_characters(tamis, tmp_path):
-    names = ["two\nlines", "\x1b[2Jclear", "🧬 <gène>"]
+    names = ["two\nlines", "\x1b[2Jclear", "🧬 <gène>", "\u202eevil"]
     y = np.arange(100) % 2
-    X = np.column_stack([1 - y, np.arange(100) % 3, np.arange(100) // 50])
+    X = np.column_stack([1 - y, np.arange(100) % 3, np.arange(100) // 50, np.arange(100) % 5])
     frame = pd.DataFrame(X, columns=names)
     library.save_run(library.select(frame, "saola", y), tmp_path / "run")
     done = tamis("why", "run", *names)
     assert [line.split(" ")[0] for line in done.out.splitlines()] == [
-        r"two\nlines", r"\x1b[2Jclear", "🧬",
+        r"two\nlines", r"\x1b[2Jclear", "🧬", r"\u202eevil",
     ]  # fmt: skip
     assert "\x1b" not in done.out
 

@@ -69,7 +69,7 @@ def truncated(path):
         ("t.npz", no_file, "t.npz does not exist; check the path"),
         ("t.cols", no_file, "t.cols does not exist; check the path"),
         ("nothing", no_file, "nothing: there is no such file or folder"),
-        ("t.svm", folder, "t.svm is a folder; give the path of a text file in it"),
+        ("t.svm", folder, "t.svm is a folder; give the path of a file in it"),
         ("t.npz", folder, "t.npz is a folder"),
         ("data", folder, "data is a folder but not a column store; give a file of data"),
         ("t.cols", folder, "t.cols is not a column store: it has no meta.json"),

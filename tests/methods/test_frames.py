@@ -25,6 +25,13 @@ KINDS = {
 }
 
 
+#: Tables that are read when they are needed; a stream, once.
+READ_LATER = {
+    "lazy polars": lambda table: pl.from_pandas(table).lazy(),
+    "Arrow stream": lambda table: pa.Table.from_pandas(table, preserve_index=False).to_reader(),
+}
+
+
 def patients(n=300, seed=0):
     rng = np.random.default_rng(seed)
     sick = rng.integers(0, 2, n)
@@ -58,6 +65,15 @@ def test_fit_keeps_what_select_keeps(kind, method):
     assert [fitted.why(name) for name in table] == [run.log.why(name) for name in table]
     assert "age" in run.kept_names
     assert "noise" not in run.kept_names
+
+
+@pytest.mark.parametrize("kind", READ_LATER)
+def test_lazy_frames_and_streams_are_fitted_and_transformed(kind):
+    table, y = patients()
+    fitted = tamis.Sieve().fit(READ_LATER[kind](table), y)
+    assert fitted.get_feature_names_out().tolist() == ["age", "colour", "smokes", "visits"]
+    assert fitted.get_support().tolist() == [True, False, True, False, True, True]
+    assert fitted.transform(READ_LATER[kind](table)).shape == (len(y), 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)

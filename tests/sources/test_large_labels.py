@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tamis
@@ -72,3 +75,27 @@ def test_large_labels_of_arrays_stay_different(kind) -> None:
     found = tamis.SAOLA().fit(X, large)
     assert found.kept_.tolist() == [0]
     assert tamis.SAOLA(tamis.FisherZ(classes="numeric")).fit(X, large).kept_.tolist() == [0]
+
+
+@pytest.mark.parametrize("bits", [128, 256])
+def test_decimals_beyond_2_53_stay_different_or_are_refused(tmp_path, bits) -> None:
+    labels = [Decimal(2**60 + i % 2) for i in range(60)]
+    kind = getattr(pa, f"decimal{bits}")(30, 0)
+    table = pa.table({"x": [i % 2 for i in range(60)], "ids": pa.array(labels, kind)})
+    pq.write_table(table, tmp_path / "ids.parquet")
+    y = tamis.open(tmp_path / "ids.parquet", target="ids").target()
+    assert y.tolist() == [str(label) for label in labels]
+    with pytest.raises(SourceError, match=r"column 'ids' holds whole numbers beyond 2\^53"):
+        tamis.open(tmp_path / "ids.parquet", target="x").load()
+
+
+def test_bytes_are_a_target_if_they_are_text(tmp_path) -> None:
+    for first in ["ü".encode(), b"\xff"]:
+        labels = pa.array([first, b"b"] * 30, pa.binary())
+        pq.write_table(pa.table({"x": [1, 0] * 30, "y": labels}), tmp_path / "b.parquet")
+        source = tamis.open(tmp_path / "b.parquet", target="y")
+        if first == b"\xff":
+            with pytest.raises(SourceError, match="the target holds bytes that are not UTF-8 text"):
+                source.target()
+        else:
+            assert source.target().tolist() == ["ü", "b"] * 30

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 def one_line(text: str) -> str:
     r"""Return text with its control characters escaped, and without passwords.
 
-    >>> print(one_line("two\nlines, \x1b[2Jgène 🧬"))
-    two\nlines, \x1b[2Jgène 🧬
+    Characters that change the direction of the text around them are escaped as well.
+
+    >>> print(one_line("two\nlines, \x1b[2Jgène 🧬 \u202elive"))
+    two\nlines, \x1b[2Jgène 🧬 \u202elive
     """
-    control = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+    control = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
     return re.sub(control, lambda found: repr(found[0])[1:-1], masked(text))
 
 

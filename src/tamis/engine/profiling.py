@@ -30,7 +30,7 @@ from tamis.engine.profiled_columns import (
 from tamis.engine.profiled_columns import of_table as columns_of_table
 from tamis.engine.seen_columns import target_hashes
 from tamis.sources import format_of, gives_blocks, open_source, temporary_columns
-from tamis.sources.arrays.in_memory import frame_as_arrow, is_frame, without_row_labels
+from tamis.sources.arrays.in_memory import as_table, frame_as_arrow, is_frame
 from tamis.sources.base import (
     MEMORY,
     Progress,
@@ -276,7 +276,7 @@ class _Profiling:
         roles = Roles(self.options.get("target"), self.options.get("key"), ignore, categorical)
         schema = getattr(table, "schema", None)
         labels = row_labels(names, None if schema is None else schema.metadata)
-        roles = self._known(roles, names)
+        roles = self._known(roles, names, again)
         features = []
         if set(names) - roles.aside - set(labels):
             features = roles.features(self.path or "the data", names, labels)
@@ -303,14 +303,14 @@ class _Profiling:
             return len(column), target_of_text(column, table.text.dialect)
         return len(column), target_values(column)
 
-    def _known(self, roles: Roles, names: list[str]) -> Roles:
-        """Return the roles of columns that exist; the others are problems."""
+    def _known(self, roles: Roles, names: list[str], again: list[str]) -> Roles:
+        """Return the roles of columns that exist once; those that do not exist are problems."""
         found: dict[str, Any] = {}
         for role in ("target", "key", "ignore", "categorical"):
             given = getattr(roles, role)
             kept = [name for name in _several(given) if name in names]
             for name in _several(given):
-                if name not in names:
+                if name not in names and name not in again:
                     where = os.path.basename(self.path) if self.path else "the data"
                     sentence = no_such(where, role, name, names)
                     kind = "target" if role == "target" else "names"
@@ -617,12 +617,10 @@ def _arrow(data: Any) -> Any:
     import narwhals as nw
     import pyarrow as pa
 
-    if nw.dependencies.is_polars_lazyframe(data):
-        data = data.collect()
-    if not isinstance(data, pa.Table):
-        known = nw.dependencies.is_into_dataframe(data)
-        data = frame_as_arrow(nw.from_native(data, eager_only=True)) if known else pa.table(data)
-    return without_row_labels(data)
+    data = as_table(data)
+    if isinstance(data, pa.Table):
+        return data
+    return as_table(frame_as_arrow(nw.from_native(data, eager_only=True)))
 
 
 def _settled(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

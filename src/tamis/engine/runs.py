@@ -311,7 +311,7 @@ def missing_words(source: dict[str, Any]) -> str:
         return ""
     owner = "its" if missing["gaps"] == 1 else "their"
     became = {
-        "auto": f"a bin of {owner} own, unless there are few",
+        "auto": f"a bin of {owner} own, or the middle rank if there are few",
         "delete": "left out of each comparison", "category": f"a category of {owner} own",
     }[missing["policy"]]  # fmt: skip
     values, columns = counted(missing["gaps"], "value"), counted(missing["columns"], "column")

@@ -19,9 +19,9 @@ from tamis.encode.missing import Missing
 from tamis.encode.plain import PlainEncoder
 from tamis.sources.arrays.in_memory import (
     MemorySource,
+    as_table,
     frame_words,
     is_frame,
-    without_row_labels,
 )
 
 
@@ -73,7 +73,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             )
         self._words: dict[str, Any] = {}
         if is_frame(X):
-            X = without_row_labels(X)
+            X = as_table(X)
             validate_data(self, X, skip_check_array=True)
             self._words = frame_words(X)
             y = column_or_1d(y, warn=True) if self.encoder.supervised else None
@@ -91,7 +91,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         check_is_fitted(self)
         refuse_broken(X)
         if is_frame(X):
-            X = without_row_labels(X)
+            X = as_table(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         else:
             X = validate_data(

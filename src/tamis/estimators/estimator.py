@@ -40,12 +40,12 @@ from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 from tamis.sources.arrays.in_memory import (
     MemorySource,
+    as_table,
     is_frame,
     is_series,
     one_column,
     picked_columns,
     table_of_words,
-    without_row_labels,
 )
 from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import ColumnSource, silent
@@ -138,7 +138,7 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Reduce a table with the fitted columns to the kept features."""
         refuse_broken(X)
-        return super().transform(without_row_labels(X))
+        return super().transform(as_table(X))
 
 
 class ColumnEstimator(SelectingEstimator):
@@ -205,10 +205,11 @@ class ColumnEstimator(SelectingEstimator):
             )
         refuse_broken(X)  # before scikit-learn converts it
         refuse_masked(y)
+        X = as_table(X)
         table = X if is_frame(X) else table_of_words(X)
         if table is not None:
-            source = MemorySource(without_row_labels(table), column_or_1d(y, warn=True), dates=None)
-            validate_data(self, without_row_labels(X), skip_check_array=True)
+            source = MemorySource(table, column_or_1d(y, warn=True), dates=None)
+            validate_data(self, X, skip_check_array=True)
         else:
             X, labels = validate_data(
                 self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",
@@ -276,7 +277,7 @@ class ColumnEstimator(SelectingEstimator):
         if not is_frame(X):
             return super().transform(X)
         check_is_fitted(self)
-        X = without_row_labels(X)
+        X = as_table(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         kept = np.flatnonzero(self.get_support()).tolist()
         if not kept:

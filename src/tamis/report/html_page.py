@@ -45,12 +45,18 @@ def as_html(page: Page, *, live: str | None = None) -> str:
 def as_script_data(data: Any) -> str:
     r"""Return JSON that is safe inside a script element, whatever names it holds.
 
+    Characters that change the direction of the text around them are shown as their codes.
+
     >>> as_script_data({"name": "</script><b>"})
     '{"name":"\\u003c/script\\u003e\\u003cb\\u003e"}'
+    >>> print(as_script_data({"name": "\u202eevil"}))
+    {"name":"\\u202eevil"}
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for raw in "<>&\u2028\u2029":
         text = text.replace(raw, f"\\u{ord(raw):04x}")
+    for turn in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069":
+        text = text.replace(turn, f"\\\\u{ord(turn):04x}")
     # What UTF-8 cannot encode becomes a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -73,7 +73,7 @@ class TextFile:
         self.path = path = os.path.expanduser(os.fspath(path))
         self.done = self.skipped = 0
         if os.path.isdir(path):
-            raise SourceError(f"{path} is a folder; give the path of a text file in it")
+            raise SourceError(f"{path} is a folder; give the path of a file in it")
         if os.path.exists(path) and not os.path.isfile(path):
             raise SourceError(
                 f"{path} is a pipe or a device, which cannot be read twice; save it to a file first"

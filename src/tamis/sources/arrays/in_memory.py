@@ -244,15 +244,8 @@ def _as_frame(data: Any) -> Any:
     """Return a narwhals frame; lazy frames and Arrow streams are read into a table first."""
     import narwhals as nw
 
-    if nw.dependencies.is_polars_lazyframe(data):
-        data = data.collect()
-    if not nw.dependencies.is_into_dataframe(data):
-        import pyarrow as pa
-
-        data = pa.table(data)
-    data = without_row_labels(data)
     try:
-        frame = nw.from_native(data, eager_only=True)
+        frame = nw.from_native(as_table(data), eager_only=True)
         frame.columns  # noqa: B018  (narwhals checks for duplicate names here)
     except nw.exceptions.DuplicateError as error:
         details = " ".join(str(error).split())
@@ -298,10 +291,19 @@ def picked_columns(data: Any, columns: list[int], kind: str | None = None) -> An
     return picked.to_polars() if kind == "polars" else picked.to_native()
 
 
-def without_row_labels(data: Any) -> Any:
-    """Remove a former pandas index from an Arrow table; return anything else unchanged."""
+def as_table(data: Any) -> Any:
+    """Read a lazy frame or an Arrow stream into a table; return anything else unchanged.
+
+    A former pandas index is removed from an Arrow table.
+    """
     import narwhals as nw
 
+    if nw.dependencies.is_polars_lazyframe(data):
+        return data.collect()
+    if is_frame(data) and not nw.dependencies.is_into_dataframe(data):
+        import pyarrow as pa
+
+        data = pa.table(data)
     if not nw.dependencies.is_pyarrow_table(data):
         return data
     labels = row_labels(data.schema.names, data.schema.metadata)

@@ -205,7 +205,7 @@ def floats(column: Any, what: str | None = None) -> Floats:
     """
     import pyarrow as pa
 
-    if what is not None and str(column.type) in ("int64", "uint64"):
+    if what is not None and _is_whole(column.type):
         refuse_rounding(column, what)
     if column.type != pa.float64():
         if pa.types.is_boolean(column.type):
@@ -238,12 +238,18 @@ def target_values(column: Any) -> npt.NDArray[Any]:
         column = column.cast(kind.value_type) if is_number else as_words(column)
         kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return floats(column)
+        numbers = floats(column)
+        if not _is_whole(kind) or np.nanmax(np.abs(numbers), initial=0.0) <= _EXACT:
+            return numbers
+        column = column.cast(pa.string())  # floats would merge labels
+        kind = column.type
     if pa.types.is_nested(kind):
         raise SourceError(
             f"the target holds a {kind} in each row, not one value; name a column of numbers, "
             "words or Booleans with --target (target=)"
         )
+    if "binary" in str(kind):
+        column = _decoded(column, "the target")
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
         found = found.astype(str)  # fixed length, as everywhere else
@@ -254,5 +260,30 @@ def key_values(column: Any) -> npt.NDArray[Any]:
     """Return the keys of rows as an array of numbers or text."""
     if column.null_count:
         raise SourceError("a row has no key; give every row one, or leave it out")
+    if "binary" in str(column.type):
+        column = _decoded(column, "the key")
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return found.astype(str) if found.dtype == object else found
+
+
+def _is_whole(kind: Any) -> bool:
+    """Return True for a type of whole numbers that may be beyond 2^53."""
+    import pyarrow as pa
+
+    decimal = pa.types.is_decimal(kind)
+    return (decimal and kind.scale <= 0) or str(kind) in ("int64", "uint64")
+
+
+def _decoded(column: Any, what: str) -> Any:
+    """Return a column of bytes as text."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_binary(column.type):
+        column = column.cast(pa.binary())
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise SourceError(
+            f"{what} holds bytes that are not UTF-8 text; name another column, or make text or "
+            "numbers of it first"
+        ) from None
