@@ -55,4 +55,4 @@ def test_a_forest_judges_numbers(tamis, table) -> None:
 def test_it_cannot_be_used_with_a_checkpoint(tamis, table) -> None:
     select = ("select", table / "data.csv", "--target", "sick", "--method", "saola")
     done = tamis(*select, "--judge", "--checkpoint", "--out", table / "run")
-    assert "goes without --checkpoint" in done.one_sentence()
+    assert "select without --judge, then run tamis select --judge" in done.one_sentence()

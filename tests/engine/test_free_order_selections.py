@@ -8,7 +8,9 @@ import pytest
 
 import tamis
 from tamis import SAOLA, FisherZ, Selection
+from tamis.core.decisions import Verdict
 from tamis.core.errors import TamisError
+from tamis.methods.gates import step_up
 
 
 def table(seed: int = 0, columns: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
@@ -57,6 +59,25 @@ def test_a_withdrawn_feature_gives_its_place_back(tmp_path) -> None:
         assert set(Selection.open(tmp_path / "run").kept_names) == expected
 
 
+def test_benjamini_hochberg_decides_once(tmp_path) -> None:
+    X, y = table(4)
+    rule = SAOLA("fisher_z", order="free", fdr=0.1, gate="bh")
+    sets = set()
+    for k in range(4):
+        order = np.random.default_rng(k).permutation(X.columns)
+        sets.add(frozenset(rule.fit(X[order], y).get_feature_names_out()))
+    X = X[order]
+    assert len(sets) == 1
+    passed = np.asarray(X)[:, rule.log_.verdicts != Verdict.IRRELEVANT].shape[1]
+    p = FisherZ().p_values(np.asarray(X), y)
+    assert passed == step_up(p, 0.1, len(p)) == rule.gate_.finds > 1
+    selection = Selection.create(tmp_path / "run", y, rule)
+    selection.feed(X.iloc[:, :30])
+    with pytest.raises(TamisError, match="make a selection that grows with gate='batch-bh'"):
+        selection.feed(X.iloc[:, 30:])
+    assert Selection.open(tmp_path / "run").kept_names == selection.kept_names
+
+
 def test_features_to_keep_stay_and_the_order_still_does_not_matter() -> None:
     X, y = table(2)
     sets = set()
@@ -73,7 +94,6 @@ def test_features_to_keep_stay_and_the_order_still_does_not_matter() -> None:
     [
         (lambda X, y: tamis.select(X, free(), y, stop="features=2"), "stopping rule"),
         (lambda X, y: SAOLA("fisher_z", order="free", fdr=0.1).fit(X, y), "levels of gate="),
-        (lambda X, y: SAOLA("fisher_z", order="free", shadows=3).fit(X, y), "shadow worlds"),
         (lambda X, y: Selection.create("never", y, SAOLA(order="free")), "name the measure"),
     ],
 )

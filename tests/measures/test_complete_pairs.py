@@ -108,7 +108,7 @@ def test_cutoffs_have_the_degrees_of_freedom_of_their_pair(gap):
 @pytest.mark.parametrize("kind", ["two", "many", "number"])
 def test_without_missing_values_it_equals_fisher_z(kind):
     X, y = table(0, 90, kind, 1.5)
-    plain, deleting = tamis.FisherZ(statistic="z"), CompletePairs()
+    plain, deleting = tamis.FisherZ(), CompletePairs()
     one, two = plain.relevance(X, y), deleting.relevance(X, y)
     assert np.array_equal(one.value, two.value)
     assert one.cutoff == pytest.approx(two.cutoff, rel=1e-12, nan_ok=True)

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import tamis
 from tamis import SAOLA, AnyShape, FisherZ, GSquared, MutualInformation, SymmetricUncertainty
 from tamis.core.errors import ParameterError
+from tamis.core.target import Target
 from tamis.measures.pair_measure import PairMeasure
+from tamis.methods.shadow_worlds import RowOrder
 
 RULES = [
     {}, {"bound": "max"}, {"ties": "neither"}, {"variant": "program"},
@@ -135,6 +137,44 @@ def test_a_gate_that_decides_about_a_whole_table_does_not_bring_the_order_back()
         sets.add(frozenset(selector.fit(frame, y).get_feature_names_out()))
     assert len(sets) == 1
     assert len(sets.pop()) > 1
+
+
+@pytest.mark.parametrize("how", [{"alpha": 0.2}, {"fdr": 0.5, "gate": "bh"}])
+@pytest.mark.parametrize("named", [True, False])
+def test_shadow_worlds_judge_decoys_in_the_same_order(named, how) -> None:
+    X, y = table(7, discrete=False, columns=60)
+    X[:, :20] = X[:, :20] > 0.5  # ties
+    found = set()
+    for k in range(6):
+        order = np.random.default_rng(k).permutation(60)
+        part = X[:, order]
+        data = pd.DataFrame(part, columns=[f"c{j:02d}" for j in order]) if named else part
+        fit = SAOLA("fisher_z", order="free", shadows=3, **how).fit(data, y)
+        kept = frozenset(order[fit.kept_].tolist())
+        found.add((fit.false_keeps_.worlds, kept if named else len(kept)))
+        if named and "alpha" in how:
+            decoys = [in_order(X, y, kept, world) for world in range(3)]
+            assert fit.false_keeps_.worlds == tuple(decoys)
+    assert len(found) == 1
+    assert sum(found.pop()[0])
+
+
+def in_order(X, y, kept, world) -> int:
+    """Return how many decoys are kept by the definition."""
+    measure, rows = FisherZ(alpha=0.2), RowOrder.of(Target.of(y), 0, world).order
+    decoys, real = X[rows], measure.relevance(X, y).value
+    shadow = measure.relevance(decoys, y)
+    both, mine = np.column_stack([X, decoys]), []
+    strength = np.concatenate([real, shadow.value])
+    for j in sorted(np.flatnonzero(shadow.dependent).tolist(), key=lambda j: (-shadow.value[j], j)):
+        for other in [*kept, *(60 + i for i in mine)]:
+            before = (-strength[other], other % 60) < (-shadow.value[j], j)
+            value = measure.between(decoys[:, [j]], both[:, [other]])[0, 0]
+            if before and value >= min(shadow.value[j], strength[other]) - measure.resolution:
+                break
+        else:
+            mine.append(j)
+    return len(mine)
 
 
 def test_of_near_equal_features_the_cheaper_one_stays() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import DataWarning, ParameterError
+from tamis.measures.pair_measure import PairMeasure
 from tamis.methods.gates import GATES
 
 STREAMS = ["sieve", "saola", "group-saola", "osfs", "fast-osfs"]
@@ -122,6 +123,21 @@ def test_features_that_must_stay_are_not_tests():
     assert selector.why("g3") == "g3 is kept: you asked for it"
 
 
+class WithoutP(PairMeasure):
+    """A measure without p-values."""
+
+    name, kind, symbol = "without_p", "continuous", "W({a}; {b})"
+
+    def pair(self, x, y):
+        return abs(np.corrcoef(x, y)[0, 1])
+
+    def cutoff(self, n_rows):
+        return 0.1
+
+    def gate(self):
+        return "0.1"
+
+
 @pytest.mark.parametrize(
     ("build", "says"),
     [
@@ -134,7 +150,7 @@ def test_features_that_must_stay_are_not_tests():
         (lambda: tamis.SAOLA(fdr=1.5), "above 0 and below 1"),
         (lambda: tamis.SAOLA(fdr=0.1, gate="lord"), "did you mean 'lord\\+\\+'"),
         (lambda: tamis.SAOLA(fdr=0.1, order="free"), "depend on the order of the columns"),
-        (lambda: tamis.SAOLA("fisher_z", fdr=0.1, missing="delete"), "fdr needs p-values"),
+        (lambda: tamis.SAOLA(WithoutP(), fdr=0.1), "fdr needs p-values"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(build, says):
@@ -197,3 +213,14 @@ def test_a_world_with_the_true_order_of_rows_passes_as_the_columns_do(monkeypatc
     selector = tamis.SAOLA(fdr=0.3, shadows=1).fit(X, y)
     found = [j for j in range(150) if selector.log_.reason_of(j) != "irrelevant"]
     assert [decoy.feature for decoy in passed] == found
+
+
+def test_missing_values_that_are_left_out_have_p_values():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(80, 30)), np.arange(80) % 2
+    X[:, :3] += 2 * y[:, np.newaxis]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    found = tamis.SAOLA("fisher_z", fdr=0.2, missing="delete").fit(X, y)
+    assert found.gate_.tests == 30
+    assert found.gate_.finds == found.work_["relevant"] > 0
+    assert "is within" in found.why(f"x{found.kept_[0]}")

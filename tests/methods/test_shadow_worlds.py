@@ -22,6 +22,7 @@ METHODS = [
     tamis.GroupSAOLA,
     lambda **how: tamis.Sieve(n_features=3, **how),
     lambda **how: tamis.Sieve(n_features=None, **how),
+    lambda **how: tamis.SAOLA("fisher_z", order="free", **how),
 ]  # fmt: skip
 WORLDS = pytest.mark.parametrize("make", METHODS, ids=lambda make: str(make(shadows=3)))
 OF = {tamis.SAOLA: "fisher_z", tamis.FastOSFS: "fisher_z", tamis.Sieve: "any_shape"}
@@ -106,6 +107,20 @@ def test_groups_survive_the_disk(tmp_path):
     state.finish()
     assert state.false_keeps_ == expected
     assert expected.estimate > 0
+
+
+@pytest.mark.parametrize("order", ["arrival", "free"])
+def test_decoys_of_a_table_survive_the_disk(tmp_path, order):
+    X, y = planted(2, width=200)
+    rule = tamis.SAOLA("fisher_z", fdr=0.5, gate="batch-bh", order=order, shadows=3)
+    selection = tamis.Selection.create(tmp_path / "run", y, rule)
+    live = rule.start(y)
+    for part in np.array_split(np.arange(200), 2):
+        selection.feed(X[:, part], [f"x{j}" for j in part])
+        live.feed(X[:, part], names=[f"x{j}" for j in part])
+    found = tamis.Selection.open(tmp_path / "run").run.false_keeps_
+    assert found == live.false_keeps_
+    assert found.estimate > 0
 
 
 @pytest.mark.parametrize("world", range(3))

@@ -331,8 +331,9 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
     again = [name for name in ("stability", "judge") if getattr(options, name) is not None]
     if again and (options.checkpoint or "cluster" in options.execution):
         raise ParameterError(
-            f"--{again[0]} repeats the selection in this process, so it goes without --checkpoint "
-            "and --cluster"
+            f"--{again[0]} repeats the selection many times in this process, which --checkpoint "
+            f"and --cluster cannot shorten; select without --{again[0]}, then run tamis select "
+            f"--{again[0]} with another --out on this machine, on fewer columns if need be"
         )
     encode, missing = options.encode, options.missing
     if options.bins is not None:

@@ -21,7 +21,26 @@ from tamis.kernels.present_rows import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
+from tamis.measures.measure import (
+    Floats,
+    Ints,
+    Measure,
+    Panel,
+    Prepared,
+    Strength,
+    Tested,
+    ready_target,
+)
+from tamis.measures.p_values import (
+    F_TEST,
+    T_TEST,
+    TESTS,
+    KnownRows,
+    gate_by_p,
+    tested_as,
+    tested_with_gaps,
+    variance_p_of,
+)
 from tamis.measures.panels import compressed
 
 
@@ -60,6 +79,7 @@ class CompletePairs(Measure):
     symbol: ClassVar[str] = FisherZ.symbol
     resolution: ClassVar[float] = FisherZ.resolution
     deletes_pairs: ClassVar[bool] = True
+    tests: ClassVar[tuple[str, ...]] = TESTS
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, FisherZ):
@@ -67,32 +87,68 @@ class CompletePairs(Measure):
 
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
-        return self.measure.with_paper_statistic().gate()
+        return self.measure.gate()
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by the measure itself need."""
-        return self.measure.with_paper_statistic().template_fields(target)
+        return self.measure.template_fields(target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the target."""
         block = ColumnBlock.of(columns).without_zeros()
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         result = Strength.room(block.width) if out is None else out.part(block.width)
+        known = self._measure(block, encoded, result)
+        odd = np.isinf(result.cutoff) | (result.cutoff < 0)
+        if self.measure.statistic != "exact" or odd.all():
+            return result
+        there = result.cutoff.copy()
+        tested = self._test(block, encoded, result, known, self.measure.alpha)
+        gated = gate_by_p(result, tested, self.measure.alpha, 1.0)
+        gated.cutoff[odd] = gated.logged[odd] = there[odd]
+        return gated
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column of a block."""
+        block, strength = block.without_zeros(), Strength.room(block.width)
+        known = self._measure(block, target, strength)
+        return self._test(block, target, strength, known, bound)
+
+    def _measure(self, block: ColumnBlock, target: Target, result: Strength) -> KnownRows:
+        """Compute strengths and the cutoffs of the papers' tests; return the rows that count."""
         v = _entries(block, np.arange(block.width))
         found = np.zeros((block.width, 2), dtype=np.int64)
-        form = self.measure._target_form(encoded)
+        form = self.measure._target_form(target)
         over_columns(
             lambda lo, hi: relevance_present(
-                v.indptr, v.rows, v.values, self.gap, *form, encoded.values, lo, hi,
+                v.indptr, v.rows, v.values, self.gap, *form, target.values, lo, hi,
                 result.value, found,
             ),
             v.indptr,
         )  # fmt: skip
         rows, classes = found[:, kernel.ROWS], found[:, kernel.CLASSES]
-        result.cutoff[:] = self.target_cutoffs(encoded, rows, classes)
+        result.cutoff[:] = self.target_cutoffs(target, rows, classes)
         constant = result.value < 0
         result.value[constant], result.cutoff[constant] = 0.0, np.nan
-        return result
+        return KnownRows(v.indptr, v.rows, v.values, self.gap, rows, classes)
+
+    def _test(
+        self,
+        block: ColumnBlock,
+        target: Target,
+        strength: Strength,
+        known: KnownRows,
+        bound: float,
+    ) -> Tested:
+        by_classes = target.codes is not None and (
+            self.measure.classes == "indicator" or target.n_classes == 2
+        )
+        groups = np.maximum(known.n_classes, 2) if self.measure._by_indicators(target) else 2
+        p = variance_p_of(strength.value, groups - 1, known.n_rows - groups)
+        tested = tested_as(strength, p, T_TEST if np.max(groups, initial=2) == 2 else F_TEST)
+        return tested_with_gaps(
+            self.measure, block, target, known, tested, bound, by_classes=by_classes, numbers=True
+        )
 
     def panel(self, target: Target) -> CompletePairsPanel:
         """Return an empty panel of kept columns."""

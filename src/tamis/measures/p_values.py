@@ -31,6 +31,7 @@ from tamis.kernels.exact_tests import (
     test_columns,
     test_many_levels,
 )
+from tamis.kernels.known_rows import retest_known, retest_known_against_numbers
 from tamis.kernels.saddle_point import (
     FEW_VALUES,
     SADDLE_POINT,
@@ -43,7 +44,7 @@ from tamis.kernels.saddle_point import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.adjusted import Adjustment, given_target
-from tamis.measures.measure import Floats, Ints, Strength, Tested
+from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested
 
 #: The names of the tests; the kernels know their positions.
 TESTS = (
@@ -239,6 +240,89 @@ def p_values_given(
             np.arange(len(doubted) + 1) * n,
         )  # fmt: skip
     return tested
+
+
+class KnownRows(NamedTuple):
+    """Columns with missing values: their entries, the number that means missing, and what is left.
+
+    `n_rows` and `n_classes` are those of the rows where a column is not missing.
+    """
+
+    indptr: Ints
+    rows: npt.NDArray[np.int32]
+    values: Floats
+    gap: float
+    n_rows: Ints
+    n_classes: Ints
+
+
+def tested_with_gaps(
+    measure: Measure,
+    block: ColumnBlock,
+    target: Target,
+    known: KnownRows,
+    tested: Tested,
+    bound: float,
+    *,
+    by_classes: bool,
+    numbers: bool,
+) -> Tested:
+    """Test columns by the rows where they are not missing.
+
+    The p-values of `tested` are those of the t, F or G-squared test of these rows. Where that law
+    cannot be trusted, columns are tested again, in place; complete ones as `measure` does.
+    """
+    whole = np.flatnonzero(known.n_rows == block.n_rows)
+    if len(whole):
+        found = measure.tested(block.pick(whole), target, bound)
+        tested.p[whole], tested.least_p[whole] = found.p, found.least_p
+        tested.test[whole] = found.test
+    picks = np.flatnonzero((known.n_rows < block.n_rows) & ~tested.constant)
+    if len(picks):
+        _retest_known(block, target, known, tested, picks, by_classes=by_classes, numbers=numbers)
+    return tested
+
+
+def _retest_known(
+    block: ColumnBlock,
+    target: Target,
+    known: KnownRows,
+    tested: Tested,
+    picks: Ints,
+    *,
+    by_classes: bool,
+    numbers: bool,
+) -> None:
+    z = -ndtri(np.maximum(tested.p[picks], 1e-300) / 2)
+    columns = known.indptr, known.rows, known.values, known.gap, picks, z
+    logs, spans = log_factorials(block.n_rows), np.arange(len(picks) + 1) * block.n_rows
+    if by_classes:
+        codes, none = target.codes, _laws(())
+        form = target.n_classes, numbers, has_no_order(block), logs, *none
+        over_columns(
+            lambda lo, hi: retest_known(*columns, codes, *form, lo, hi, tested.p, tested.test),
+            spans,
+        )
+        return
+    moments, correlation = _moments_of(target, by_classes=False), np.full(len(picks), np.nan)
+    over_columns(
+        lambda lo, hi: retest_known_against_numbers(
+            *columns, moments.values, moments.score_table, logs, lo, hi, tested.p, tested.test,
+            correlation,
+        ),
+        spans,
+    )  # fmt: skip
+    scored = np.flatnonzero(~np.isnan(correlation))
+    some = picks[scored]
+    tested.p[some] = variance_p_of(correlation[scored], np.ones(1), known.n_rows[some] - 2.0)
+
+
+def variance_p_of(strength: Floats, explaining: Any, rest: Any) -> Floats:
+    """Return p-values of the t or F test, each with its own degrees of freedom."""
+    unexplained = (1.0 - strength) * (1.0 + strength)
+    p = betainc(np.maximum(rest, 1) / 2, np.maximum(explaining, 1) / 2, unexplained)
+    found: Floats = np.where((rest >= 1) & (explaining >= 1), p, 1.0)
+    return found
 
 
 class TargetMoments(NamedTuple):

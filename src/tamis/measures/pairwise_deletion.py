@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
+from tamis.kernels.exact_tests import CHI_SQUARE
 from tamis.kernels.gaps import pairs_gapped, relevance_gapped
 from tamis.kernels.threads import over_columns
 from tamis.measures.complete_pairs import CompletePairs
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.measure import Floats, Ints, Measure, Panel, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Panel, Strength, Tested, ready_target
 from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
-from tamis.measures.panels import GappedColumns, gapped_columns, table_of
+from tamis.measures.p_values import TESTS, KnownRows, gate_by_p, tested_as, tested_with_gaps
+from tamis.measures.panels import GappedColumns, compressed, gapped_columns, table_of
 
 #: The most cells a table of counts may have.
 MOST_CELLS = 2**26
@@ -66,6 +70,7 @@ class PairwiseDeletion(Measure):
     kind: ClassVar[str] = "discrete"
     symbol: ClassVar[str] = MutualInformation.symbol
     deletes_pairs: ClassVar[bool] = True
+    tests: ClassVar[tuple[str, ...]] = TESTS
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, MutualInformation | SymmetricUncertainty):
@@ -76,11 +81,11 @@ class PairwiseDeletion(Measure):
 
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
-        return self.measure.with_paper_statistic().gate()
+        return self.measure.gate()
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by the measure itself need."""
-        return self.measure.with_paper_statistic().template_fields(target)
+        return self.measure.template_fields(target)
 
     def check_target(self, target: Target) -> None:
         """Raise an error for a regression target, sample weights or covariates."""
@@ -92,22 +97,54 @@ class PairwiseDeletion(Measure):
         block = ColumnBlock.of(columns).without_zeros()
         encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
-        assert encoded.codes is not None
         result = Strength.room(block.width) if out is None else out.part(block.width)
+        pairs = self._measure(block, encoded, result)
+        information: Any = self.measure
+        if information.alpha is None or information.statistic != "exact":
+            return result
+        tested = self._test(block, encoded, result, pairs, information.alpha)
+        most = math.log2(max(encoded.n_classes, 2))
+        return gate_by_p(result, tested, information.alpha, most)
+
+    def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
+        """Return the strength and the p-value of every column of a block."""
+        self.check_target(target)
+        block, strength = block.without_zeros(), Strength.room(block.width)
+        pairs = self._measure(block, target, strength)
+        return self._test(block, target, strength, pairs, bound)
+
+    def _measure(self, block: ColumnBlock, target: Target, result: Strength) -> Ints:
+        """Compute strengths and the cutoffs of G-squared; return the numbers of the kernel."""
+        assert target.codes is not None
         c = gapped_columns(block, np.arange(block.width), self.gap)
-        _refuse_many_levels(c.n_levels, encoded.n_classes)
+        _refuse_many_levels(c.n_levels, target.n_classes)
         pairs = np.zeros((block.width, 6), dtype=np.int64)
         table, _ = table_of(block.n_rows)
         over_columns(
             lambda lo, hi: relevance_gapped(
-                c.indptr, c.rows, c.codes, c.n_levels, c.gaps, encoded.codes, encoded.counts,
+                c.indptr, c.rows, c.codes, c.n_levels, c.gaps, target.codes, target.counts,
                 table, lo, hi, pairs,
             ),
             c.indptr,
         )  # fmt: skip
         result.value[:], result.cutoff[:] = self.values(pairs, block.n_rows)
         result.cutoff[pairs[:, kernel.LEVELS_X] < 2] = np.nan
-        return result
+        return pairs
+
+    def _test(
+        self, block: ColumnBlock, target: Target, strength: Strength, pairs: Ints, bound: float
+    ) -> Tested:
+        classes = pairs[:, kernel.LEVELS_Y]
+        df = (pairs[:, kernel.LEVELS_X] - 1) * (classes - 1)
+        g_squared = 2 * math.log(2) * pairs[:, kernel.INFORMATION] / table_of(block.n_rows)[1]
+        p = np.where(df > 0, chdtrc(np.maximum(df, 1), g_squared), 1.0)
+        v = compressed(block, np.arange(block.width)).widened()
+        entries = v.indptr - v.indptr[0], v.indices, v.data
+        known = KnownRows(*entries, self.gap, pairs[:, kernel.ROWS], classes)
+        return tested_with_gaps(
+            self.measure, block, target, known, tested_as(strength, p, CHI_SQUARE), bound,
+            by_classes=True, numbers=False,
+        )  # fmt: skip
 
     def panel(self, target: Target) -> GappedPanel:
         """Return an empty panel of kept columns."""

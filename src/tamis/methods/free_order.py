@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -35,11 +36,13 @@ from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import ParameterError, warn
 from tamis.core.names import NameBook
 from tamis.core.sentences import join
+from tamis.core.target import Target
 from tamis.measures.auto import from_name
-from tamis.measures.measure import Floats, Measure, Prepared
+from tamis.measures.measure import Floats, Ints, Measure, Prepared
 from tamis.measures.panels import compressed
 from tamis.methods.measured import DROPPED, Arrival, Foresight, Kept, MeasuredStream, ScoredBlock
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.shadow_worlds import World
 
 #: More than the rounding error of a pair value: pairs further below their bound are not redundant.
 CLOSE = 1e-9
@@ -240,11 +243,7 @@ def decide_in_order(rule: ComparingRule, arrival: Arrival, kept: OrderedKept) ->
     Reasons are "kept", "redundant", "tied" and "cheaper" (for what drops it), and "evicted",
     "evicted, tied" and "evicted, cheaper" for kept ones after it.
     """
-    values, bound, redundant = rule.compare(arrival, kept)
-    tied = np.abs(kept.relevance - arrival.relevance) <= kept.measure.resolution
-    if rule.tied_stay(kept.measure):
-        redundant = redundant & ~tied
-    earlier = kept.before(arrival)
+    values, bound, redundant, earlier = _met(rule, arrival, kept)
     found = np.flatnonzero(redundant & earlier)
     if len(found):
         # Those with equal numbers last: what is decided in bulk does not look at names.
@@ -261,6 +260,17 @@ def decide_in_order(rule: ComparingRule, arrival: Arrival, kept: OrderedKept) ->
         if (decision := _evicted(rule, kept, i, arrival)) is not None
     )
     return Decision(arrival.feature, "kept", arrival.relevance, level=arrival.level, evicts=evicts)
+
+
+def _met(
+    rule: ComparingRule, arrival: Arrival, kept: OrderedKept
+) -> tuple[Floats, Floats, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Compare a feature with the kept ones; also return which are redundant, and come before it."""
+    values, bound, redundant = rule.compare(arrival, kept)
+    if rule.tied_stay(kept.measure):
+        tied = np.abs(kept.relevance - arrival.relevance) <= kept.measure.resolution
+        redundant = redundant & ~tied
+    return values, bound, redundant, kept.before(arrival)
 
 
 def _dropped(arrival: Arrival, kept: OrderedKept, end: int, value: float, bound: float) -> Decision:
@@ -300,6 +310,66 @@ def _compared(
         return "cheaper", {key: cost for key, cost in costs.items() if math.isfinite(cost)}
     tied = abs(other_relevance - relevance) <= kept.measure.resolution
     return ("tied" if tied else ""), {}
+
+
+# --- the shadow worlds -----------------------------------------------------------------------
+
+
+class OrderedWorld(World):
+    """The world of a rule that decides in the order of the features.
+
+    A decoy is kept unless a kept feature, or a kept decoy, that comes before it makes it redundant.
+    That follows from the decoys that passed and the features that are kept, so it is decided when
+    the number is asked for, and all decoys that passed are held until then.
+    """
+
+    def __init__(self, rule: Any, measure: Measure, target: Target) -> None:
+        super().__init__(rule, measure, target)
+        self.decoys: dict[int, Arrival] = {}
+
+    @classmethod
+    def contents(cls, decoys: ColumnBlock) -> tuple[bytes, ...]:
+        """Return digests of decoys without names."""
+        return digests(decoys) if decoys.names is None else ()
+
+    @property
+    def features(self) -> Ints:
+        """The columns whose decoys are held, in order of arrival."""
+        return np.array(sorted(self.decoys), np.int64)
+
+    def meet(self, decoy: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
+        """Hold a decoy that passed the test."""
+        # A copy: the column is a part of its block, which must not live as long as it does.
+        self.decoys[decoy.feature] = replace(decoy, column=deepcopy(decoy.column))
+
+    def newcomer(self, arrival: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
+        """Do nothing: decoys are decided about later."""
+
+    def restore(self, decoys: Sequence[Arrival], real: Kept, columns: Sequence[Arrival]) -> None:
+        """Hold the decoys of a saved world again."""
+        for decoy in decoys:
+            self.meet(decoy, real, {})
+
+    def renumber(self, positions: Ints) -> None:
+        """Give the decoy of feature j the number positions[j]."""
+        new = positions.tolist()
+        self.decoys = {new[f]: replace(a, feature=new[f]) for f, a in self.decoys.items()}
+
+    def count(self, real: Kept) -> int:
+        """Return how many decoys are kept."""
+        assert isinstance(real, OrderedKept)
+        kept: OrderedKept = self.rule.kept(self.measure, self.of_target)
+        kept.names, pairs = real.names, real.panel.pairs
+        for decoy in sorted(self.decoys.values(), key=real.place):
+            if not self._is_dropped(decoy, real) and not self._is_dropped(decoy, kept):
+                kept.held[decoy.feature] = decoy
+                kept.add(decoy)
+        real.panel.pairs = pairs  # which counts the work of the selection itself
+        return len(kept)
+
+    def _is_dropped(self, decoy: Arrival, kept: OrderedKept) -> bool:
+        _, _, redundant, earlier = _met(self.rule, decoy, kept)
+        return bool(np.any(redundant & earlier))
 
 
 # --- the stream ------------------------------------------------------------------------------
@@ -418,6 +488,8 @@ class FreeOrderStream(MeasuredStream):
         kept.held = {new[f]: replace(a, feature=new[f]) for f, a in kept.held.items()}
         kept.dropped_by = {new[f]: new[by] for f, by in kept.dropped_by.items()}
         kept.drops = {new[f]: {new[g] for g in some} for f, some in kept.drops.items()}
+        for world in () if self._shadows is None else self._shadows.worlds:
+            world.renumber(positions)
 
     # --- saving a stream -------------------------------------------------------------------
 

@@ -56,12 +56,14 @@ def check_gate(rule: Any) -> None:
             f"{rule.public_name}: fdr sets the level of every test, and {other} sets one level for "
             "all of them; give one of them"
         )
-    if getattr(rule, "order", "") == "free" and not GATES[rule.gate].waits:
+    free = getattr(rule, "order", "") == "free"
+    if free and not GATES[rule.gate].waits:
         raise ParameterError(
             f"the levels of gate={rule.gate!r} depend on the order of the columns, so it cannot be "
-            "used with order='free'; use gate='batch-bh', which decides about a whole table"
+            "used with order='free'; use gate='bh', which decides when it has seen every column, "
+            "or 'batch-bh' to decide table by table"
         )
-    if GATES[rule.gate].only_once and rule.is_stream:
+    if GATES[rule.gate].only_once and rule.is_stream and not free:
         raise ParameterError(
             f"gate={rule.gate!r} decides when it has seen every column, and {rule.public_name} "
             "decides as columns arrive; use gate='lord++', or 'batch-bh' to decide table by table"
@@ -145,6 +147,11 @@ class Gating(ColumnSelector):
         least = self._least_p(scored)
         self._reachable += int(np.count_nonzero(least <= REACHABLE))
         if isinstance(gate, TableGate):
+            if gate.only_once and gate.tests and not self.is_inside_table:
+                raise ParameterError(
+                    f"gate={gate.name!r} has decided about all columns, so no others can follow; "
+                    "make a selection that grows with gate='batch-bh'"
+                )
             tested = least <= gate.alpha
             self._log_tested(scored, tested, np.nan)
             self._hold(scored, tested)
@@ -212,7 +219,8 @@ class Gating(ColumnSelector):
     def table_features(self) -> npt.NDArray[np.int64]:
         """Features of an unfinished table whose columns may still be needed."""
         parts = [scored.features for scored in self._table]
-        return np.concatenate([np.zeros(0, np.int64), *parts])
+        decoys = [world.features for scored in self._table for world in scored.decoys]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *parts, *decoys]))
 
     def _hold(self, scored: ScoredBlock, tested: npt.NDArray[np.bool_]) -> None:
         """Hold the survivors of a block, with infinity as the p-value of those that are no tests.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
@@ -49,6 +50,21 @@ BLANKETS = ("parents-children", "full")
 #: A search through more sets than this is worth a warning before it begins.
 MANY_TESTS = 10_000
 
+#: So many tests take about a minute. If all columns seem to need more, a warning says so.
+TOO_MANY_TESTS = 10_000_000
+
+#: Tests grow at most with this power of the number of columns, if all searches find nothing.
+LARGEST_GROWTH = 4.0
+
+#: What to do about too many tests.
+REMEDY = (
+    "bound them with max_tests (--param max_tests=1000000), or pass max_conditioning=1 or a "
+    "smaller alpha"
+)
+
+#: The first columns after which the tests of all columns are estimated.
+FEW_COLUMNS = 16
+
 
 class Separable(Kept):
     """The kept features, which may separate others from the target.
@@ -75,8 +91,13 @@ class Separable(Kept):
         self.columns: list[Any] = []
         #: The feature at which all conditional tests had been made.
         self.spent_at: int | None = None
+        #: The number of all columns; 0 if it is not known.
+        self.n_columns = 0
         self._child = -1
         self._warned = False
+        self._seconds = 0.0
+        #: Columns, tests and seconds when the tests of all columns were last estimated.
+        self._estimated = (FEW_COLUMNS // 2, 0, 0.0)
 
     def add(self, arrival: Arrival) -> None:
         """Keep a feature."""
@@ -114,8 +135,11 @@ class Separable(Kept):
         panel, largest = self.panel, self.rule.largest_set
         if panel.max_tests is None and not self._warned:
             self._warn_of_many(len(candidates), largest - (including is not None))
-        before = sum(panel.refused.tolist())
-        found = panel.separator(x, candidates, largest, including)
+        before, begun = sum(panel.refused.tolist()), time.perf_counter()
+        try:
+            found = panel.separator(x, candidates, largest, including)
+        finally:
+            self._seconds += time.perf_counter() - begun
         if found.refused if found is not None else sum(panel.refused.tolist()) > before:
             self.count_refusals(1)
         return found
@@ -130,6 +154,30 @@ class Separable(Kept):
             )
         self.decided_by_refusals += times
 
+    def estimate_tests(self, column: int) -> None:
+        """Warn if all columns will need too many tests; `column` is the number of the next one.
+
+        Whenever the number of columns has doubled, the growth of the tests since then is continued
+        to the last column.
+        """
+        before, tests_before, seconds_before = self._estimated
+        if self._warned or self.panel.max_tests is not None or column < 2 * before:
+            return
+        tests, seconds = int(self.panel.tests[1:].sum()), self._seconds
+        self._estimated = column, tests, seconds
+        if not tests_before or tests < MANY_TESTS or column >= self.n_columns:
+            return
+        growth = math.log(tests / tests_before) / math.log(column / before)
+        every = tests * (self.n_columns / column) ** min(max(growth, 1.0), LARGEST_GROWTH)
+        if every > TOO_MANY_TESTS:
+            self._warned = True
+            rate = (seconds - seconds_before) / max(tests - tests_before, 1)
+            warn(
+                f"{self.rule.public_name}: the first {column:,} of {self.n_columns:,} columns took "
+                f"{tests:,} conditional tests; if they keep growing as they do, all columns take "
+                f"about {float(f'{every:.0e}'):,.0f} tests and {_duration(rate * every)}; {REMEDY}"
+            )
+
     def _warn_of_many(self, candidates: int, largest: int) -> None:
         """Warn before the first search that may take very many tests."""
         tests = sum(math.comb(candidates, size) for size in range(1, largest + 1))
@@ -137,9 +185,7 @@ class Separable(Kept):
             self._warned = True
             warn(
                 f"{self.rule.public_name}: {len(self)} features are kept, so one search may need "
-                f"{tests:,} conditional tests, and more with each further feature; bound them with "
-                "max_tests (--param max_tests=1000000), or pass max_conditioning=1 or a smaller "
-                "alpha"
+                f"{tests:,} conditional tests, and more with each further feature; {REMEDY}"
             )
 
     def pruned(
@@ -203,6 +249,18 @@ class Separable(Kept):
             tuple(features[i] for i in found.given),
             evidence={key: number for key, number in numbers.items() if not math.isnan(number)},
         )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> _duration(70), _duration(5000), _duration(3e5)
+    ('1 minute', '1 hour', '3 days')
+    """
+    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+    size, name = next((one for one in units if seconds >= one[0]), units[-1])
+    number = max(1, round(seconds / size))
+    return f"{number} {name}{'s' if number > 1 else ''}"
 
 
 def taken(arrival: Arrival, evicts: Sequence[Decision] = ()) -> Decision:
@@ -406,6 +464,7 @@ class SeparatingStream(Separating, MeasuredStream):
 
     def update(self, scored: ScoredBlock) -> None:
         """Take a scored block; blocks must come in order."""
+        self._kept.n_columns = self.log_.expected
         super().update(scored)
         if self._kept.spent_at is not None:
             say_spent(self.log_, self.rule.max_tests, self.names[self._kept.spent_at])
@@ -428,6 +487,7 @@ class SeparatingStreamRule(SeparatingRule, MeasuredRule):
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Decide about one feature, or leave it unexamined if all tests were made."""
+        kept.estimate_tests(arrival.feature)
         try:
             return self.judge(arrival, kept)
         except TestsSpent:

@@ -46,16 +46,22 @@ class Decoys:
     strengths: Floats
     levels: Floats
     columns: Sequence[Any]
+    #: Digests of their values, where the rule needs them.
+    contents: tuple[bytes, ...] = ()
 
     def within(self, levels: Floats) -> Decoys:
         """Return the decoys whose p-value is within the level of their column."""
         some = np.flatnonzero(self.levels <= levels)
         columns = [self.columns[i] for i in some.tolist()]
-        return Decoys(self.features[some], self.strengths[some], levels[some], columns)
+        contents = tuple(self.contents[i] for i in some.tolist()) if self.contents else ()
+        return Decoys(self.features[some], self.strengths[some], levels[some], columns, contents)
 
     def __iter__(self) -> Iterator[Arrival]:
         for i, feature in enumerate(self.features.tolist()):
-            yield Arrival(feature, float(self.strengths[i]), float(self.levels[i]), self.columns[i])
+            yield Arrival(
+                feature, float(self.strengths[i]), float(self.levels[i]), self.columns[i],
+                self.contents[i] if self.contents else b"",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +132,11 @@ class World(ABC):
         self.rule, self.measure, self.of_target = rule, measure, target
         reasons = rule.reasons()
         self._keeps = {name for name in reasons if reasons[name].verdict == Verdict.KEPT}
+
+    @classmethod
+    def contents(cls, decoys: ColumnBlock) -> tuple[bytes, ...]:
+        """Return digests of the values of decoys, if the world needs them."""
+        return ()
 
     @property
     @abstractmethod
@@ -312,10 +323,9 @@ class Shadows:
                 strength.value, strength.cutoff, strength.cutoff, relevance, constant, passed
             )
             picks = passed[:count][passed[:count] + block.first >= required]
-            decoys = order.decoys(block.pick(picks)) if len(picks) else None
-            columns = () if decoys is None else self._prepare(decoys, np.arange(len(picks)))
+            made = self._made(order, block, picks)
             value, cutoff = strength.value[picks], strength.cutoff[picks]
-            found.append(Decoys(picks + block.first, value, cutoff, columns))
+            found.append(Decoys(picks + block.first, value, cutoff, *made))
         return tuple(found)
 
     def _score_tested(self, block: ColumnBlock, required: int) -> tuple[Decoys, ...]:
@@ -325,11 +335,19 @@ class Shadows:
             tested = self.measure.tested(block, target, gate.screen)
             picks = np.flatnonzero(~tested.constant & (tested.p <= gate.most))
             picks = picks[picks + block.first >= required]
-            decoys = order.decoys(block.pick(picks)) if len(picks) else None
-            columns = () if decoys is None else self._prepare(decoys, np.arange(len(picks)))
+            made = self._made(order, block, picks)
             value = np.maximum(tested.value[picks], LEAST)
-            found.append(Decoys(picks + block.first, value, tested.p[picks], columns))
+            found.append(Decoys(picks + block.first, value, tested.p[picks], *made))
         return tuple(found)
+
+    def _made(
+        self, order: RowOrder, block: ColumnBlock, picks: Ints
+    ) -> tuple[Sequence[Any], tuple[bytes, ...]]:
+        """Return the decoys of some columns, ready for the rule, and their digests."""
+        if not len(picks):
+            return (), ()
+        decoys = order.decoys(block.pick(picks))
+        return self._prepare(decoys, np.arange(len(picks))), self.rule.world.contents(decoys)
 
     # --- in order --------------------------------------------------------------------------
 
@@ -401,9 +419,8 @@ class Shadows:
             value = self.measure.relevance(some, self.targets[i]).value
             if self.rule.fdr is not None:
                 value = np.maximum(self.measure.tested(some, self.targets[i]).value, LEAST)
-            ready = self._prepare(self.orders[i].decoys(some), np.arange(len(picks)))
-            nothing = np.full(len(picks), np.nan)
-            decoys = Decoys(features[picks], value, nothing, ready)
+            made, nothing = self._made(self.orders[i], columns, picks), np.full(len(picks), np.nan)
+            decoys = Decoys(features[picks], value, nothing, *made)
             world.restore(list(decoys), real, arrivals)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason
-from tamis.core.errors import ParameterError
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.walk import foresee_walk
@@ -19,6 +18,7 @@ from tamis.measures.measure import Floats, Measure
 from tamis.methods.free_order import (
     FreeOrderStream,
     OrderedKept,
+    OrderedWorld,
     check_costs,
     decide_in_order,
     reasons_in_order,
@@ -115,7 +115,6 @@ class SAOLARule(MeasuredRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
-    world: ClassVar[type[World] | None] = PairWorld
     paper_measures: ClassVar[tuple[Measure, Measure] | None] = PAPER
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
 
@@ -126,16 +125,16 @@ class SAOLARule(MeasuredRule):
     order: str = param("arrival", OneOf(("arrival", "free")))
     costs: Mapping[str, float] | None = None
 
+    @property
+    def world(self) -> type[World]:  # type: ignore[override]
+        """How decoys are judged."""
+        return PairWorld if self.order == "arrival" else OrderedWorld
+
     def check_params(self) -> None:
         """Raise an error for a parameter outside its range, or two that exclude each other."""
         super().check_params()
         if self.costs is not None:
             check_costs(self.costs, self.order)
-        if self.shadows and self.order == "free":
-            raise ParameterError(
-                "shadow worlds judge decoys when their columns arrive, so they cannot follow "
-                "order='free'; leave shadows or order out"
-            )
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""
