@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tamis.engine.persistent import state_file
 from tests_shared import SHARED
+
+pytest_plugins = ["shared_workers"]
 
 # No example is timed: the first one of a kernel compiles it. Every run tries the same examples;
 # `make soak` draws new ones.
@@ -29,6 +33,15 @@ def _ctrl_c_works() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_disk() -> Iterator[None]:
+    """Do not sync to disk: no test loses power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        patch.setattr(state_file, "SYNCHRONOUS", "OFF")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -28,3 +28,8 @@ def svm(tmp_path) -> Path:
              for c, row in zip(y, X, strict=True)]  # fmt: skip
     (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
     return tmp_path / "t.svm"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers_stay(shared_comparers: None) -> None:
+    """Every comparison begins with the workers of the last one."""

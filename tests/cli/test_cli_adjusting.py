@@ -22,6 +22,7 @@ def patients(tmp_path):
 
 
 @pytest.mark.parametrize("how", [(), ("--checkpoint",), ("--cluster", "local:2")])
+@pytest.mark.usefixtures("shared_processes")
 def test_weights_and_covariates(tamis, patients, tmp_path, how):
     out = tmp_path / "run"
     saola = ("select", patients, "--target", "sick", "--method", "saola")

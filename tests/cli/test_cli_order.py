@@ -6,10 +6,12 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from tamis import open_run
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_files_workers_and_restarts_keep_the_same_set(tamis, tmp_path) -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 80)

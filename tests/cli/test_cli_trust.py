@@ -23,6 +23,7 @@ def visits(tmp_path):
 
 @pytest.mark.parametrize("how", [(), ("--checkpoint",), ("--cluster", "local:2")])
 @pytest.mark.parametrize("method", ["sieve", "saola"])
+@pytest.mark.usefixtures("shared_processes")
 def test_shadow_worlds(tamis, visits, tmp_path, method, how):
     out, select = tmp_path / "run", ("select", visits, "--target", "sick", "--method", method)
     plain = tamis(*select, "--row-groups", "patient", "--out", out)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tamis import SAOLA, MutualInformation, Selection
 from tamis.engine.persistent import state_file
@@ -69,10 +67,3 @@ def head_of(folder: Path) -> dict:
 def committed(folder: Path) -> int:
     """Return how many commits a folder has; 0 if there is none."""
     return state_file.last_commit(folder) or 0
-
-
-@pytest.fixture
-def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not sync to disk: no test loses power."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
-    monkeypatch.setattr(state_file, "SYNCHRONOUS", "OFF")

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from living import quick_disk  # noqa: F401 - a fixture
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -22,8 +21,6 @@ from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import save_run
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 ADJUSTING = ["saola", "group-saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"]
 
@@ -46,6 +43,7 @@ ASIDE = ["age", "sex", "w"]
 
 
 @pytest.mark.parametrize("method", ADJUSTING)
+@pytest.mark.usefixtures("shared_processes")
 def test_covariates_explain_features_away(method):
     frame, y = patients()
     assert "by_age" in tamis.select(frame.drop(columns=ASIDE), method, y).kept_names
@@ -142,6 +140,7 @@ def test_a_saved_selection_keeps_weights_and_covariates(tmp_path, method):
     assert_same_log(Selection.open(tmp_path / "made").run.log, expected.log, "created and fed")
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_run_resumes_with_its_weights_and_covariates(tmp_path):
     frame, y = patients()
     numbers = frame.drop(columns=["sex"])

@@ -176,6 +176,7 @@ def test_mdlp_needs_classes():
                      encode="mdlp")  # fmt: skip
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_workers_read_and_encode_their_columns(tmp_path, monkeypatch):
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 120)
@@ -188,7 +189,7 @@ def test_workers_read_and_encode_their_columns(tmp_path, monkeypatch):
         Encoding, "encode", lambda *given: encoded_here.append(given[1].width) or encode(*given)
     )
     for keep_state in (False, True):
-        run = tamis.select(store, "saola", encode="mdlp", cluster="local:1", keep_state=keep_state)
+        run = tamis.select(store, "saola", encode="mdlp", cluster="local:2", keep_state=keep_state)
         assert_same_log(run.log, expected.log, "encoded elsewhere")
         assert run.source == expected.source
         # The values of what is kept are read here, one column at a time, and nothing else.

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from living import quick_disk  # noqa: F401 - a fixture
 
 import tamis
 from tamis import Selection
@@ -18,8 +17,6 @@ from tamis.engine.persistent.selection_state import SelectionState
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 METHODS = [
     tamis.SAOLA(fdr=0.1), tamis.Sieve(fdr=0.1), tamis.FastOSFS(fdr=0.1, gate="lond"),
@@ -101,6 +98,7 @@ def test_a_killed_feed_starts_its_table_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("gate", ["lord++", "batch-bh"])
+@pytest.mark.usefixtures("shared_processes")
 def test_a_cluster_gives_the_same_log(gate, tmp_path):
     X, y = table(columns=400)
     store = write_store(tmp_path / "data.cols", MemorySource(sp.csc_matrix(X.to_numpy()), y))

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from living import quick_disk  # noqa: F401 - a fixture
 
 import tamis
 from tamis import GroupSAOLA, MutualInformation, Selection
@@ -21,8 +20,6 @@ from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import open_run, save_run
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 ROWS, SIZES = 120, [4, 1, 7, 3, 9]
 LABELS = np.repeat([f"g{i}" for i in range(len(SIZES))], SIZES)

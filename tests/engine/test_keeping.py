@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from living import quick_disk  # noqa: F401 - a fixture
 
 import tamis
 from tamis import Selection
@@ -19,8 +18,6 @@ from tamis.engine.runs import save_run
 from tamis.methods import BY_METHOD
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 COLUMNS = [name for name, entry in METHODS.items() if entry.role in ("streaming", "batch")]
 JUDGING = ["sieve", "saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"]
@@ -41,6 +38,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.parametrize("method", COLUMNS)
+@pytest.mark.usefixtures("shared_processes")
 def test_every_method_keeps_what_it_must_or_refuses(method):
     frame, y = table()
     must = ["copy", "same", "n3"]
@@ -128,6 +126,7 @@ def test_categories_weights_covariates_and_gaps_go_with_it():
 
 
 @pytest.mark.parametrize("method", ["saola", "osfs", "fast-osfs"])
+@pytest.mark.usefixtures("shared_processes")
 def test_a_saved_selection_keeps_them(tmp_path, method):
     frame, y = table()
     must = ["n3", "copy"]

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from living import committed, quick_disk  # noqa: F401 - a fixture
+from living import committed
 
 import tamis
 from tamis import Selection
@@ -24,8 +24,6 @@ from tamis.methods import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 METHODS = sorted(name for name, kind in BY_METHOD.items() if can_be_saved(kind().to_selector()))
 

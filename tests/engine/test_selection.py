@@ -18,7 +18,6 @@ from living import (
     ROWS,
     expected_log,
     fresh,
-    quick_disk,  # noqa: F401 - a fixture
     rewrite,
     selector,
     table,
@@ -43,8 +42,6 @@ from tamis.engine.selecting import select
 from tamis.estimators import estimator_of
 from tamis.kernels.threads import threads
 from tamis.methods.streaming.saola import SAOLARule
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -21,7 +21,6 @@ from living import (
     expected_log,
     fresh,
     numbers,
-    quick_disk,  # noqa: F401 - a fixture
     rewrite,
     selector,
     table,
@@ -35,8 +34,6 @@ from tamis.core.errors import OutputError, ParameterError, SourceError, TamisErr
 from tamis.engine.persistent import feeding, selection_state, state_file
 from tamis.engine.persistent.state_file import LOCK, STATE, only_writer, pack, unpack
 from tamis.kernels.threads import threads
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 #: Starts a process with everything imported and compiled, which forks a child for every feed and
 #: kills it after a while: no fresh import, and no threads that a fork would lose.

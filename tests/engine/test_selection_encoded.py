@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from living import head_of, quick_disk, rewrite  # noqa: F401 - a fixture
+from living import head_of, rewrite
 
 import tamis
 from tamis import SAOLA, MutualInformation, Selection
@@ -21,8 +21,6 @@ from tamis.engine.runs import open_run, save_run
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 ROWS = 160
 
@@ -276,6 +274,7 @@ def test_auto_over_a_numeric_target_looks_at_encoded_columns(tmp_path):
 
 
 @pytest.mark.parametrize("measure", ["auto", tamis.FisherZ(alpha=0.05)])
+@pytest.mark.usefixtures("shared_processes")
 def test_numbers_with_gaps_can_be_fed_and_resumed(tmp_path, measure):
     data, y = mixed(gaps=0.2), labels()
     data = data[[name for name in data if name.startswith("n")]]

@@ -16,7 +16,6 @@ from living import (
     expected_log,
     fresh,
     numbers,
-    quick_disk,  # noqa: F401 - a fixture
     selector,
     table,
     target,
@@ -31,8 +30,6 @@ from tamis.engine.persistent.state_file import LOCK, STATE
 from tamis.engine.persistent.watching import Watcher, look
 from tamis.sources.arrays.in_memory import MemorySource
 from waiting import PATIENCE
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 HOW = {"plain": ({}, table), "encoded": (ENCODED, numbers)}
 

@@ -87,6 +87,7 @@ def test_groups_can_be_stopped_too():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.usefixtures("shared_processes")
 def test_workers_give_the_same_log(tmp_path, rule):
     X, y = table()
     np.save(tmp_path / "x.npy", X)

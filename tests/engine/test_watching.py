@@ -9,15 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from living import ROWS, expected_log, fresh, quick_disk, table, target  # noqa: F401 - a fixture
+from living import ROWS, expected_log, fresh, table, target
 
 from tamis import SAOLA, FisherZ, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError
 from tamis.engine.persistent import feeding, selection_state, watching
 from tamis.engine.persistent.watching import Watcher, look
-
-pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 def put(folder: Path, name: str, lo: int, hi: int) -> None:

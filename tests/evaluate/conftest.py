@@ -27,3 +27,8 @@ def plain():
     data = read_dataset((X, y), "d")
     data.official = np.arange(80), np.arange(80, 120)
     return {"d": data}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers_stay(shared_comparers):
+    """Every comparison begins with the workers of the last one."""

@@ -15,7 +15,8 @@ import pytest
 from scipy import stats
 
 import tamis
-from tamis.evaluate import compare, open_results
+from shared_workers import NEW_PROCESS
+from tamis.evaluate import compare, open_results, pool
 from tamis.evaluate.cells import Caps, Cell, CellCache, finished, judge_key, missing
 from tamis.evaluate.compared_methods import make, named_method, parse_methods
 from tamis.evaluate.results import ROWS, SELECTIONS
@@ -151,7 +152,9 @@ def capped(plain, tmp_path_factory):
         "dies": "odd_selectors:Broken:how=die",
     }
     caps = {"cell_seconds": 10.0, "cell_megabytes": 450.0}
-    return compare(plain, methods, "knn", out=out, n_jobs=1, **caps), out, methods, caps
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "_Process", NEW_PROCESS)  # earlier work would count as memory
+        return compare(plain, methods, "knn", out=out, n_jobs=1, **caps), out, methods, caps
 
 
 def test_cells_that_exceed_caps_or_fail_are_reported(capped):

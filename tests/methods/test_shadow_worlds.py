@@ -177,6 +177,7 @@ def test_a_withdrawn_feature_takes_its_decoy_along(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["saola", "sieve"])
+@pytest.mark.usefixtures("shared_processes")
 def test_numbers_are_the_same_with_processes_and_after_a_stop(method, tmp_path):
     X, y = planted(2, width=400, strength=0.5)
     given = {"saola": tamis.SAOLA, "sieve": tamis.Sieve}[method](shadows=2)

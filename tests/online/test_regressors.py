@@ -271,6 +271,7 @@ def test_bad_targets_in_a_file_are_named_or_skipped(prices) -> None:
     assert model.work_["rows"] == len(text)
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_shards_of_numbers_are_merged(prices) -> None:
     done = package.learn(prices, "row-sieve", cluster="local:2", task="regression")
     assert done.learner.public_name == "MergedRowSieveRegressor"

@@ -165,12 +165,13 @@ def test_a_server_without_range_requests_is_reported(web, monkeypatch):
         next(open_source(f"{place}/X.parquet", target="y").columns(3))
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_workers_fetch_their_own_columns(folder, web):
     here = tamis.select(folder / "X.cols", "saola")
     cells = open_source(f"{web[0]}/X.h5ad", target="y")
-    there = tamis.select(cells, "saola", cluster="local:1", width=200)
+    there = tamis.select(cells, "saola", cluster="local:2", width=200)
     assert_same_log(there.log, here.log, "fetched by a worker from .h5ad")
-    there = tamis.select(f"{web[0]}/X.cols", "saola", cluster="local:1", width=200)
+    there = tamis.select(f"{web[0]}/X.cols", "saola", cluster="local:2", width=200)
     assert_same_log(there.log, here.log, "fetched by a worker")
 
 

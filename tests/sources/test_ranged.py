@@ -108,8 +108,9 @@ def test_any_range_of_columns_can_be_read(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("source", [parquet], indirect=True)
+@pytest.mark.usefixtures("shared_processes")
 def test_workers_read_the_same_columns(source):
     here = tamis.select(source, "saola", width=33)
-    there = tamis.select(source, "saola", cluster="local:1", width=70)
+    there = tamis.select(source, "saola", cluster="local:2", width=70)
     assert_same_log(there.log, here.log, source.format)
     assert sum(1 for _ in here.kept_rows()) > 1
