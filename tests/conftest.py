@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tamis.engine.persistent import state_file
-from tests_shared import SHARED
+# The tests keep every core busy. More threads would wait for each other, and scikit-learn's do so
+# in a loop: a boosted model took ten times the time. Set before it is imported, here or below.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from tamis.engine.persistent import state_file  # noqa: E402
+from tests_shared import SHARED  # noqa: E402
 
 pytest_plugins = ["shared_workers"]
 

@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,23 +71,22 @@ class _Lasting(NEW_PROCESS):
 
 
 @pytest.fixture(scope="session")
-def _shelves() -> Iterator[dict[int, list[_Lasting]]]:
-    """Workers that wait, by their number of threads; they end with the tests."""
-    shelves: dict[int, list[_Lasting]] = defaultdict(list)
-    yield shelves
-    for shelf in shelves.values():
-        for process in shelf:
-            NEW_PROCESS.end(process)
+def _shelf() -> Iterator[list[_Lasting]]:
+    """Workers that wait; they end with the tests."""
+    shelf: list[_Lasting] = []
+    yield shelf
+    for process in shelf:
+        NEW_PROCESS.end(process)
 
 
 @pytest.fixture(scope="module")
-def shared_comparers(_shelves: dict[int, list[_Lasting]]) -> Iterator[None]:
-    """Let comparisons begin with workers that are already there."""
+def shared_comparers(_shelf: list[_Lasting]) -> Iterator[None]:
+    """Let comparisons begin with workers that are already there, of one thread each."""
 
     def take(threads: int, answers: Any) -> _Lasting:
-        if not _shelves[threads]:
-            return _Lasting(_shelves[threads], threads, answers)
-        process = _shelves[threads].pop()
+        if not _shelf:
+            return _Lasting(_shelf, 1, answers)
+        process = _shelf.pop()
         process._answers = answers
         process._send({"path": sys.path})
         return process

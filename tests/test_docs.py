@@ -47,6 +47,7 @@ def tamis(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return CommandLine(capsys, monkeypatch)
 
 
+@pytest.mark.usefixtures("shared_comparers")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_snippets_print_the_output_shown(
     page: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch

@@ -176,6 +176,7 @@ def test_workers_foresee_drops_with_an_older_kept_set(
             assert there.work["pair_values"] < here.work["pair_values"]
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_processes_receive_the_kept_set(rising):
     for kind, store in rising.items():
         here = tamis.select(store, "saola")
@@ -183,10 +184,11 @@ def test_processes_receive_the_kept_set(rising):
         assert_same_log(there.log, here.log, kind)
 
 
+@pytest.mark.usefixtures("shared_processes")
 def test_a_progress_callback_need_not_be_picklable(rising):
     reported = []
     tamis.select(
-        rising["whole"], "saola", cluster="local:1", progress=lambda *args: reported.append(args)
+        rising["whole"], "saola", cluster="local:2", progress=lambda *args: reported.append(args)
     )
     assert reported
 

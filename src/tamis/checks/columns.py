@@ -74,7 +74,7 @@ def constant_columns_are_never_kept(selector: ColumnEstimator, case: Case) -> No
 
 def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> None:
     """Irrelevant columns cost only a few bytes each in the log, however many there are."""
-    n, width = 100, 20_000
+    n, width = 100, 5_000
     y = np.arange(n) % 2
     live = selector._to_selector()
     if isinstance(live, BatchSelector) and not getattr(live.rule, "gated", True):

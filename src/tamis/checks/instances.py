@@ -147,11 +147,10 @@ def files_and_blocks_give_the_same_model(learner: OnlineEstimator, case: Case) -
     """Rows from a file in chunks of any size, from several files or blocks, make the same model."""
     expected = fitted(learner, case)
     with tempfile.TemporaryDirectory() as folder:
-        for base in (0, 1):
+        for base, chunk in ((0, 4_000_000), (1, 500)):
             path = _write_svmlight(case, folder, base)
-            for chunk in (500, 4_000_000):
-                found = clone(learner).fit_stream(path, chunk=chunk)
-                assert_same_model(found, expected, f"{case}, from {base}, {chunk} bytes")
+            found = clone(learner).fit_stream(path, chunk=chunk)
+            assert_same_model(found, expected, f"{case}, from {base}, {chunk} bytes")
         half = len(case.y) // 2
         parts = slice(half), slice(half, None)
         paths = [_write_svmlight(Case("", case.X[p], case.y[p]), folder, 1) for p in parts]
@@ -188,7 +187,7 @@ def training_goes_on_from_plain_arrays(learner: OnlineEstimator) -> None:
             place, params = Path(folder, "c"), {"what": "check"}
             while True:  # one batch, then resume as a new process would
                 schedule = Schedule(passes=2, shuffle=shuffle)
-                live = Training(learner.new_learner(), open_rows(path, chunk=1500), schedule)
+                live = Training(learner.new_learner(), open_rows(path, chunk=6000), schedule)
                 if place.exists():
                     read_checkpoint(place, live, params)
                 else:

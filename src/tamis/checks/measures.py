@@ -61,7 +61,8 @@ def a_target_of_one_class_has_nothing_to_say(measure: Measure, case: Case) -> No
 
 def strength_between_columns_is_symmetric(measure: Measure, case: Case) -> None:
     """The strength between two columns is symmetric, up to rounding."""
-    pairs = measure.between(case.X, case.X)
+    some = case.X[:, :50]  # a measure of two columns takes its time
+    pairs = measure.between(some, some)
     assert np.allclose(pairs, pairs.T, rtol=0, atol=1e-12), f"{case}: not symmetric"
 
 

@@ -53,7 +53,7 @@ def log_is_the_same_after_being_written_to_disk(selector: StreamEstimator, case:
     if hasattr(expected, "measure_"):  # what "auto" sees first must not matter in this check
         fixed, known = {"measure": expected.measure_, "alpha": None}, given.get_params()
         given.set_params(**{name: fixed[name] for name in fixed if name in known})
-    cuts = np.sort(np.random.default_rng(len(case.y)).integers(0, case.X.shape[1], 5))
+    cuts = np.sort(np.random.default_rng(len(case.y)).integers(0, case.X.shape[1], 3))
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, "run")
         Selection.create(place, case.y, given)
