@@ -22,6 +22,10 @@ SECONDS ?= 600
 SEED ?= 0
 TESTS ?= tests
 
+# What is imported is compiled once, and kept. Without that every process compiles all of it again,
+# and tests start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow test-oldest soak test-browser check docs bench reference reproduce reproduce-default format clean
 
 # What the package itself needs; most modules of its libraries are never imported, so never compiled.

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import CommandLine
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
 
@@ -31,7 +32,9 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
-def test_a_cluster_with_certificates(tmp_path: Path) -> None:
+def test_a_cluster_with_certificates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
         [str(OPENSSL), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out",
@@ -73,10 +76,9 @@ def test_a_cluster_with_certificates(tmp_path: Path) -> None:
     sentence = re.sub(r"\s+", " ", refused.stderr)
     assert "needs a certificate" in sentence
     assert "Traceback" not in sentence
-    here = subprocess.run(
-        [sys.executable, "-m", "tamis", "select", "data.cols", "--out", "here"], cwd=tmp_path,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert here.returncode == 0, here.stderr
+    here = CommandLine(capsys, monkeypatch)(
+        "select", tmp_path / "data.cols", "--out", tmp_path / "here"
+    )
+    assert here.code == 0, here.err
     chosen = [(tmp_path / run / "selected.csv").read_bytes() for run in ("far", "here")]
     assert chosen[0] == chosen[1]

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from living import committed
 
 import tamis
+from command_line import CommandLine
 from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
@@ -121,15 +122,16 @@ def test_a_cluster_resumes_where_a_process_stopped_and_vice_versa(stores, tmp_pa
     assert "1 column taken" in str(fed)
 
 
-def test_a_killed_driver_is_resumed(tmp_path):
+def test_a_killed_driver_is_resumed(tmp_path, capsys, monkeypatch):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 100)
     X = (rng.random((100, 10_000)) < 0.2).astype(float)
     X[:, ::40] *= rng.random((100, 250)) < 0.5 + 0.5 * y[:, None]
     store = write_store(tmp_path / "wide.cols", MemorySource(sp.csc_matrix(X), y))
-    out, tamis_command = tmp_path / "run", [sys.executable, "-m", "tamis"]
+    out, command = tmp_path / "run", CommandLine(capsys, monkeypatch)
+    monkeypatch.chdir(tmp_path)
     arguments = ["select", "wide.cols", "--out", "run", "--checkpoint", "0.01", "--width", "20"]
-    driver = subprocess.Popen([*tamis_command, *arguments, "--quiet"], cwd=tmp_path)
+    driver = subprocess.Popen([sys.executable, "-m", "tamis", *arguments, "--quiet"])
     try:
         while driver.poll() is None:
             if committed(out) > 4:
@@ -142,18 +144,13 @@ def test_a_killed_driver_is_resumed(tmp_path):
     last = Selection.open(out).history[-1]
     assert 0 < last["columns"] < 10_000
     assert last["done"] is False
-    again = subprocess.run(
-        [*tamis_command, *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
+    assert command(*arguments).one_sentence() == (
+        "run holds a run that is not finished; resume it: tamis resume run; or choose "
+        "another folder, or use --force"
     )
-    assert again.returncode == 2
-    assert again.stderr == (
-        "tamis: run holds a run that is not finished; resume it: tamis resume run; or choose "
-        "another folder, or use --force\n"
-    )
-    done = subprocess.run(
-        [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
-    )
-    assert f"resuming after column {last['columns']:,} of wide.cols" in done.stderr
+    done = command("resume", out)
+    assert done.code == 0
+    assert f"resuming after column {last['columns']:,} of wide.cols" in done.err
     assert_same_log(open_run(out).log, tamis.select(store, "sieve").log, "after kill -9")
 
 
