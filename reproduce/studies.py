@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import tamis
-from reproduce.plans import LARGE, OSFS, SAOLA, SFS_FI
+from reproduce.plans import BOUNDED, LARGE, OSFS, SAOLA, SFS_FI
 from tamis.evaluate import (
     Curves,
     Results,
@@ -36,6 +36,9 @@ OFS_SIZES = (5, 10, 20, 35, 50, 75, 100)
 OFS_FEW = (5, 20, 50, 100)
 SPSF_SIZES = (5, 10, 20, 35, 50, 65)
 GDM_SIZES = (10, 50, 100, 180, 260)
+
+#: Sizes of the batch rivals that keep a number of features.
+RIVAL_SIZES = (5, 20, 50)
 
 #: Relevance thresholds of SAOLA's Figure 8, and values of gamma in SFS-FI's Figures 4 to 7.
 THRESHOLDS = (0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
@@ -104,8 +107,9 @@ STUDIES = {
     ),
     "time": Study(
         "time", same("dexter", "arcene", "madelon", "dorothea", "colon", "leukemia", "prostate"),
-        ["osfs:paper", "fast-osfs:paper", "alpha-investing:paper", "fast-osfs:paper:encode=mdlp",
-         "all"],
+        {name: f"{name}{BOUNDED}" if "osfs" in name else name
+         for name in ("osfs:paper", "fast-osfs:paper", "alpha-investing:paper",
+                      "fast-osfs:paper:encode=mdlp", "all")},
         ("knn",), options={"points": 10},
     ),
     "thresholds": Study(
@@ -114,9 +118,17 @@ STUDIES = {
     ),
     "osfs-0.01": Study(
         "compare", OSFS.data,
-        {"OSFS": "osfs:paper:alpha=0.01:encode=mdlp",
-         "Fast-OSFS": "fast-osfs:paper:alpha=0.01:encode=mdlp"},
+        {"OSFS": f"osfs:paper:alpha=0.01:encode=mdlp{BOUNDED}",
+         "Fast-OSFS": f"fast-osfs:paper:alpha=0.01:encode=mdlp{BOUNDED}"},
         ("knn",),
+    ),
+    "rivals": Study(
+        "compare", same("dexter", "arcene", "madelon", "colon", "leukemia", "prostate"),
+        {f"HITON-PC {alpha:g}": f"hiton-pc:paper:alpha={alpha:g}{BOUNDED}"
+         for alpha in (0.01, 0.05)}
+        | {f"LARS {k}": f"lars:paper:n_features={k}" for k in RIVAL_SIZES}
+        | {f"Naive Boosting {k}": f"boosting:paper:n_features={k}" for k in RIVAL_SIZES}
+        | {f"FGM {k}": f"fgm:paper:n_per_cut={k // 5}:max_cuts=5" for k in RIVAL_SIZES},
     ),
     "gamma": Study(
         "compare", {**SFS_FI.data, **same("madelon")},
@@ -140,7 +152,7 @@ def run_study(study: Study, out: Path, **options: Any) -> Found:
     chosen = (
         {label: method(text) for label, text in study.methods.items()}
         if isinstance(study.methods, dict)
-        else study.methods
+        else [method(text) for text in study.methods]
     )
     whole: dict[str, Any] = {
         "cv": study.cv, "out": out, "cell_megabytes": 6000.0, "paired": "t",
@@ -149,7 +161,6 @@ def run_study(study: Study, out: Path, **options: Any) -> Found:
     if study.kind == "compare":
         return compare(folders, chosen, list(study.classifiers), **whole)
     runs = {"time": over_time, "orders": over_orders, "thresholds": over_thresholds}
-    chosen = [method(text) for text in study.methods]
     return runs[study.kind](folders, chosen, list(study.classifiers), **whole)
 
 

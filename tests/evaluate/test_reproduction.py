@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -85,11 +88,16 @@ def test_power_is_that_of_the_sign_test():
 
 def test_the_summary_and_a_table(small):
     good = claims.judged("a long claim", True, "", "short one")
-    lines = _summary({"A paper (2020)": [good, claims.untestable("b", "", "two sets")]})
-    assert lines[0].startswith("**1 of the 1 claims that we could test hold here.**")
-    assert "| other | 1 | 1 |" in lines
-    assert "| accuracy | 0 | 0 |" in lines
-    assert lines[-2] == "| A paper | **1**: short one | **0** | **1**: two sets |"
+    lines = _summary({"A paper (2020)": [good, claims.untestable("b", "not ours", "two sets")]})
+    assert lines[0].startswith(
+        "**1 of the 1 claims that we could test hold here:** 1 of 1 about other."
+    )
+    assert lines[1:] == ["**A paper: 1 of 1 hold.**\n", "- Holds: short one.",
+                         "- Cannot be tested: b (not ours).", ""]  # fmt: skip
+    bad = claims.judged("a claim", False, "", "another")
+    assert _summary({PLANS["fcbf"].title: [bad]})[-2] == (
+        f"- Does not hold: another. *Why:* {page.WHY_NOT['fcbf']}"
+    )
     known = {("saola", "I"): type("T", (), {"rows": {"first": {"ours": 7}}})}
     plan = Plan("saola", "t", small.plan.data, {"ours": "saola"}, {"KNN": "knn"}, "1x3",
                 more=("third",), tables={"kept": ("I",)})  # fmt: skip
@@ -98,6 +106,41 @@ def test_the_summary_and_a_table(small):
     assert table[3].startswith("| second | - / ")
     assert "/" not in table[4]
     assert any(line.startswith("| 5 | 5 | ") for line in _power({}))
+
+
+def test_a_run_that_used_up_its_tests_is_marked_and_not_compared(small):
+    """What it would have kept is unknown, and it took longer than any run that ended."""
+    most = claims.MOST_TESTS
+    work = [{"data": name, "method": "ours", "status": "ok",
+             "work": json.dumps({"tests_given_0": most, "tests_given_1": made})}
+            for name, made in (("first", most), ("second", most - 1))]  # fmt: skip
+    small = claims.Ours(replace(small.results, selections=pa.Table.from_pylist(work)), small.plan)
+    assert small.unfinished("ours") == {"first"}
+    assert small.unfinished("theirs") == set()
+    kept = claims.less_on_all(small, "kept", "ours", "all", "text", "short")
+    assert kept.because == "on 1 of 1 data sets"
+    slow = claims.less_on_all(small, "seconds", "ours", "theirs", "text", "short")
+    assert "not on first" in slow.because
+    known: dict[str, Any] = {}
+    lines = list(_side_by_side(small.plan, known, small, "kept", "kept", "{:.0f}"))
+    assert [line.count(r"\*") for line in lines[2:]] == [1, 0, 0, 0, 1]
+    assert lines[-1].startswith(r"\* stopped after 5,000,000 conditional tests")
+
+
+def test_claims_that_differ_in_where_they_were_tested_are_joined():
+    assert page._together(["X1: fast", "best, KNN", "X2: fast", "best, SVM", "a, b", "c"]) == [
+        "fast (X1, X2)", "best (KNN, SVM)", "a, b", "c",
+    ]  # fmt: skip
+
+
+def test_the_contents_link_to_every_section():
+    lines = page._contents(["## A paper (2020)\n", "text", "### A: table, KNN (ours: knn)\n",
+                            "### A, large: kept\n", "## B\n"])  # fmt: skip
+    assert lines[1] == (
+        "- [A paper](#a-paper-2020): [table, KNN](#a-table-knn-ours-knn), "
+        "[large: kept](#a-large-kept)"
+    )
+    assert lines[2] == "- [B](#b)"
 
 
 def test_what_was_not_run_is_named():
@@ -233,7 +276,8 @@ def test_the_whole_page_is_written(tmp_path, monkeypatch):
     assert len(set(headings)) == len(headings)
     for part in ("OFS1 and OFS2", "at their best size", "Figures 6 and 7", "Figure 8",
                  "numbers of tests (Table 2)", "seconds at 0.01", "over time (Figure 10)",
-                 "Figures 11 to 13", "Figures 4 to 7", "MONK-1", "NIPS 2003", "In a minute",
+                 "Figures 11 to 13", "(Table 5)", "LARS, naive boosting and FGM at", "Contents",
+                 "What the tests can find", "Figures 4 to 7", "MONK-1", "NIPS 2003", "In a minute",
                  "The paper in one word", "SAOLA, large sets"):  # fmt: skip
         assert any(part in line for line in headings), part
     for row in (line for line in text.splitlines() if line.startswith("| ")):
