@@ -439,3 +439,28 @@ def test_few_entries_of_different_values_have_no_impossible_p_value(entries):
     x[:entries, 0] = np.arange(1, entries + 1)
     possible = stats.hypergeom.pmf(entries, n, rare, entries)
     assert AnyShape().p_values(x, y)[0] >= possible * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("target", ["classes", "three classes", "number"])
+@pytest.mark.parametrize("n", [80, 240])
+def test_a_column_is_shaped_once_for_several_orders_of_the_target(target, n):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 12))
+    X[:, 3:9] *= rng.random((n, 6)) < [0.02, 0.02, 0.05, 0.1, 0.3, 0.5]
+    X[:, 3:6] = X[:, 3:6] != 0
+    y = X[:, 0] + X[:, 5] + rng.standard_normal(n)
+    if target != "number":
+        y = np.digitize(y, [0.0, 1.0][: 2 if target == "three classes" else 1])
+    targets = [Target.of(y[order]) for order in (np.arange(n), *(rng.permutation(n),) * 2)]
+    targets.append(Target.of(rng.permutation(y)))
+    gaps = X.copy()
+    gaps[rng.random(X.shape) < 0.1] = np.nan
+    for block in (ColumnBlock.of(gaps), ColumnBlock.of(sp.csc_matrix(X))):
+        each = AnyShape().tested_with_each(block, targets)
+        levels = AnyShape().relevance_to_each(block, targets)
+        for one, tested, strength in zip(targets, each, levels, strict=True):
+            alone, level = AnyShape().tested(block, one), AnyShape().relevance(block, one)
+            for name in ("value", "constant", "p", "test"):
+                np.testing.assert_array_equal(getattr(tested, name), getattr(alone, name))
+            np.testing.assert_array_equal(strength.value, level.value)
+            np.testing.assert_array_equal(strength.cutoff, level.cutoff)

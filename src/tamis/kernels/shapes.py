@@ -274,20 +274,22 @@ def relevance(
     low_sums, entropies, most_marked, lo, hi, shares, n_bins, inverses, statistic, information,
     freedoms, fisher_p, marked, bin_counts,
 ):  # fmt: skip
-    """Compare columns lo..hi-1 of a block with the target.
+    """Compare columns lo..hi-1 of a block with targets that differ in the order of their rows only.
 
-    Writes to `shares` the share of the variance of the ranks that the target explains, the largest
-    share that these ranks allow, and the sum of fourth powers of the standardised ranks; then the
-    number of bins, the sum of 1 / rows over them, Pearson's chi-square / n, n times the information
-    in units of the table `entropies` with its degrees of freedom, and, for two bins and two
-    classes, the p-value of Fisher's exact test (else -1). Tests use `test_bins`, the information
-    `bins`.
+    Each target is a row of `groups` and of `weights`, and of what is written: to `shares` the share
+    of the variance of the ranks that the target explains, the largest share that these ranks allow,
+    and the sum of fourth powers of the standardised ranks; then Pearson's chi-square / n, n times
+    the information in units of the table `entropies`, and, for two bins and two classes, the
+    p-value of Fisher's exact test (else -1). The number of bins, the sum of 1 / rows over them and
+    the degrees of freedom of the information are the same for all. Tests use `test_bins`, the
+    information `bins`.
 
     For a table with two rows of counts and at most `most_marked` in one of them, those counts go to
     `marked`: of the rarer bin by class, or of the rarer of two classes by bin, with the rows of the
     bins in `bin_counts`.
     """
-    n, n_groups, dense = len(groups), len(group_counts), len(indptr) == 0
+    n_targets, n = groups.shape
+    n_groups, dense = len(group_counts), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense)
     sizes, codes, scores = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1)
     listed, binned, scored = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
@@ -298,73 +300,62 @@ def relevance(
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
     # Nearly all columns of big sparse data hold a few entries, all of one value. With two classes
     # everything then depends on two small numbers: it is copied from an earlier column.
-    earlier = np.full((FEW_ENTRIES, FEW_ENTRIES), -1)
+    earlier = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1)
+    source = np.full(n_targets, -1)
+    is_binary = n_groups == 2 and weights.shape[1] == 0
     # Assigned outside of the loop: inside, Numba would update reference counts for each column.
     from_rows, from_values = (own_rows, own_values) if dense else (rows, values)
     for j in range(lo, hi):
+        known, same = 0, False
+        source[:] = -1
         if dense:
             first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
         else:
             first, last = indptr[j], indptr[j + 1]
-            if n_groups == 2 and len(weights) == 0 and last - first < min(FEW_ENTRIES, n // 2):
-                ones = _ones_of(rows, values, first, last, groups)
-                if ones >= 0 and earlier[last - first, ones] >= 0:
-                    i = earlier[last - first, ones]
-                    for k in range(3):
-                        shares[k, j] = shares[k, i]
-                    n_bins[j], inverses[j], statistic[j] = n_bins[i], inverses[i], statistic[i]
-                    information[j], freedoms[j] = information[i], freedoms[i]
-                    fisher_p[j] = fisher_p[i]
-                    continue
-                if ones >= 0:
-                    earlier[last - first, ones] = j
+            if is_binary and last - first < min(FEW_ENTRIES, n // 2):
+                same = _is_one_value(values, first, last)
+                if same:
+                    known = _copy(
+                        j, rows, first, last, groups, earlier, source, shares, n_bins, inverses,
+                        statistic, information, freedoms, fisher_p,
+                    )  # fmt: skip
+        if known == n_targets:
+            continue
         length, width, background, base, squares, fourth, _, gaps = shape_column(
             from_rows, from_values, first, last, n, unordered[j], test_bins, sizes, codes, scores,
             listed, binned, scored, counts,
         )  # fmt: skip
-        target_table(
-            listed[:length], binned, scored, width, background, base, groups, weights,
-            group_counts, table, sums,
-        )  # fmt: skip
-        n_bins[j], fisher_p[j] = width, -1.0
-        shares[0, j], shares[1, j], shares[2, j] = _rank_shares(
-            sums,
-            squares,
-            fourth,
-            sizes,
-            scores,
-            weights,
-            norms,
-            low_sums,
-            counts[:width],
-            gaps,
-        )
-        inverses[j] = inverse_sum(counts, width)
-        statistic[j], information[j] = _bin_statistics(
-            table, counts[:width], group_counts, entropies, n
-        )
-        if width == 2 and n_groups == 2:
-            fisher_p[j] = fisher(table[1, 1], counts[1], group_counts[1], n, log_factorials)
-        elif len(marked) > 0:
-            _mark(
-                table,
-                counts[:width],
-                group_counts,
-                most_marked,
-                marked[j],
-                bin_counts[j] if len(bin_counts) else counts,
+        n_bins[j], inverses[j] = width, inverse_sum(counts, width)
+        for w in range(n_targets):
+            if source[w] >= 0:
+                continue
+            target_table(
+                listed[:length], binned, scored, width, background, base, groups[w], weights[w],
+                group_counts, table, sums,
+            )  # fmt: skip
+            shares[w, 0, j], shares[w, 1, j], shares[w, 2, j] = _rank_shares(
+                sums, squares, fourth, sizes, scores, weights[w], norms, low_sums,
+                counts[:width], gaps,
+            )  # fmt: skip
+            statistic[w, j], information[w, j] = _bin_statistics(
+                table, counts[:width], group_counts, entropies, n
             )
+            if marked.shape[1] > 0:
+                at = bin_counts[j] if len(bin_counts) else counts
+                _mark(table, counts[:width], group_counts, most_marked, marked[w, j], at)
+            fisher_p[w, j] = _fisher_of(table, counts[:width], group_counts, n, log_factorials)
         if bins != test_bins:
             length, width, background, _, _, _, _, _ = shape_column(
                 from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
                 listed, binned, scored, counts,
             )  # fmt: skip
-            target_table(
-                listed[:length], binned, scored, width, background, base, groups, weights,
-                group_counts, table, sums,
+            _inform(
+                listed[:length], binned, scored, background, base, groups, weights, group_counts,
+                source, counts[:width], entropies, table, sums, information[:, j],
             )  # fmt: skip
-            _, information[j] = _bin_statistics(table, counts[:width], group_counts, entropies, n)
         freedoms[j] = (width - 1) * (n_groups - 1)
+        if same:
+            _remember(j, rows, first, last, groups, earlier)
 
 
 @jit
@@ -390,13 +381,53 @@ def _rank_shares(sums, squares, fourth, sizes, scores, weights, norms, low_sums,
 
 
 @inline
-def _ones_of(rows, values, first, last, groups):
-    """Return how many entries are in class 1 if all have the same value, else -1."""
-    ones, same = 0, True
+def _copy(
+    j, rows, first, last, groups, earlier, source, shares, n_bins, inverses, statistic, information,
+    freedoms, fisher_p,
+):  # fmt: skip
+    """Copy what an earlier column with as many entries in class 1 got, for each target.
+
+    Writes that column, or -1, to `source`; returns for how many targets there was one.
+    """
+    known = 0
+    for w in range(len(source)):
+        ones = _ones_of(rows, first, last, groups, w)
+        i, v = earlier[last - first, ones, 0], earlier[last - first, ones, 1]
+        source[w] = i
+        if i >= 0:
+            known += 1
+            for k in range(3):
+                shares[w, k, j] = shares[v, k, i]
+            statistic[w, j], information[w, j] = statistic[v, i], information[v, i]
+            fisher_p[w, j] = fisher_p[v, i]
+            n_bins[j], inverses[j], freedoms[j] = n_bins[i], inverses[i], freedoms[i]
+    return known
+
+
+@inline
+def _remember(j, rows, first, last, groups, earlier):
+    """Note column j for later columns with as many entries in class 1 of some target."""
+    for w in range(len(groups)):
+        ones = _ones_of(rows, first, last, groups, w)
+        earlier[last - first, ones, 0], earlier[last - first, ones, 1] = j, w
+
+
+@inline
+def _is_one_value(values, first, last):
+    """Return whether all entries have the same value."""
+    same = True
     for t in range(first, last):
         same &= values[t] == values[first]
-        ones += groups[rows[t]]
-    return ones if same else -1
+    return same
+
+
+@inline
+def _ones_of(rows, first, last, groups, target):
+    """Return how many entries are in class 1 of a target."""
+    ones = 0
+    for t in range(first, last):
+        ones += groups[target, rows[t]]
+    return ones
 
 
 @inline
@@ -443,10 +474,27 @@ def _bin_statistics(table, counts, group_counts, entropies, n):
 
 
 @jit
+def _inform(
+    rows, codes, scores, background, base, groups, weights, group_counts, source, counts, entropies,
+    table, sums, information,
+):  # fmt: skip
+    """Write the information of a shaped column with each target that has no `source`."""
+    for w in range(len(source)):
+        if source[w] < 0:
+            target_table(
+                rows, codes, scores, len(counts), background, base, groups[w], weights[w],
+                group_counts, table, sums,
+            )  # fmt: skip
+            _, information[w] = _bin_statistics(
+                table, counts, group_counts, entropies, groups.shape[1]
+            )
+
+
+@jit
 def _mark(table, counts, group_counts, most, marked, bin_counts):
     """Copy the counts of the rarer of two bins, or of two classes, if there are at most `most`."""
     marked[0] = -1
-    if len(counts) == 2:
+    if len(counts) == 2 and len(group_counts) > 2:
         rarer = 1 if counts[1] <= counts[0] else 0
         if counts[rarer] <= most:
             for c in range(len(group_counts)):
@@ -458,6 +506,14 @@ def _mark(table, counts, group_counts, most, marked, bin_counts):
             marked[:] = 0
             for b in range(len(counts)):
                 marked[b], bin_counts[b] = table[b, rarer], counts[b]
+
+
+@inline
+def _fisher_of(table, counts, group_counts, n, log_factorials):
+    """Return the p-value of Fisher's exact test for two bins and two classes, else -1."""
+    if len(counts) != 2 or len(group_counts) != 2:
+        return -1.0
+    return fisher(table[1, 1], counts[1], group_counts[1], n, log_factorials)
 
 
 @jit

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,16 +102,30 @@ class AnyShape(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the relevance R of every column; it is above its cutoff when p < alpha."""
         block = ColumnBlock.of(columns)
-        encoded = ready_target(target, block.n_rows)
-        tested = self.tested(block, encoded)
-        result = Strength.room(block.width) if out is None else out.part(block.width)
+        return self.relevance_to_each(block, [ready_target(target, block.n_rows)], out)[0]
+
+    def relevance_to_each(
+        self, block: ColumnBlock, targets: Sequence[Target], out: Strength | None = None
+    ) -> list[Strength]:
+        """Return the relevance to targets that differ in the order of their rows only.
+
+        Each column is ranked and binned once for all of them.
+        """
+        found = self.tested_with_each(block, targets)
+        results = [Strength.room(block.width) if out is None else out.part(block.width)]
+        results += [Strength.room(block.width) for _ in found[1:]]
+        for target, tested, result in zip(targets, found, results, strict=True):
+            self._at_level(target, tested, result)
+        return results
+
+    def _at_level(self, target: Target, tested: Tested, result: Strength) -> None:
+        """Write strengths and cutoffs from p-values."""
         result.value[:], result.cutoff[:] = level_of(
             tested.value, tested.p, self.alpha, tested.test == BY_BINS
         )
-        if _form_of(encoded).is_scattered:
+        if _form_of(target).is_scattered:
             result.cutoff[:] = np.inf  # there are too few rows to test anything
         result.cutoff[tested.constant] = np.nan
-        return result
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
@@ -126,33 +140,47 @@ class AnyShape(Measure):
 
     def tested(self, block: ColumnBlock, target: Target, bound: float = 1.0) -> Tested:
         """Return the strength and the p-value of every column, whatever the bound."""
-        form, width, n = _form_of(target), block.width, target.n_rows
-        shares, statistic, inverses = np.empty((3, width)), np.empty(width), np.empty(width)
-        fisher_p = np.empty(width)
-        n_bins, information, freedoms = np.empty((3, width), np.int64)
+        return self.tested_with_each(block, [target], bound)[0]
+
+    def tested_with_each(
+        self, block: ColumnBlock, targets: Sequence[Target], bound: float = 1.0
+    ) -> list[Tested]:
+        """Return the same for targets that differ in the order of their rows only."""
+        forms = [_form_of(target) for target in targets]
+        form, width, n, each = forms[0], block.width, targets[0].n_rows, len(forms)
+        shares, statistic = np.empty((each, 3, width)), np.empty((each, width))
+        fisher_p, information = np.empty((each, width)), np.empty((each, width), np.int64)
+        inverses, (n_bins, freedoms) = np.empty(width), np.empty((2, width), np.int64)
         room = width if form.marks else 0
-        marked = np.full((room, max(MOST_BINS, len(form.counts))), -1, np.int64)
+        marked = np.full((each, room, max(MOST_BINS, len(form.counts))), -1, np.int64)
+        groups, weights = _rows_of(tuple(targets))
         bin_counts = np.zeros((room if len(form.counts) == 2 else 0, MOST_BINS), np.int64)
         table, unit = table_of(n)
         tested = tested_bins_for(n, len(form.counts))
         over_columns(
             lambda lo, hi: relevance(
-                *block.arrays, has_no_order(block), bins_for(n), tested, *form.arrays,
-                form.low_sums, table, MOST_MARKED, lo, hi, shares, n_bins, inverses, statistic,
-                information, freedoms, fisher_p, marked, bin_counts,
+                *block.arrays, has_no_order(block), bins_for(n), tested, groups, weights,
+                form.counts, form.norms, form.low_sums, table, MOST_MARKED, lo, hi, shares, n_bins,
+                inverses, statistic, information, freedoms, fisher_p, marked, bin_counts,
             ),
             block.spans,
         )  # fmt: skip
         nats = information / unit * math.log(2.0) - freedoms / 2
-        exact = ExactTests.of(form, n_bins, fisher_p, marked, bin_counts)
 
-        def of_cells(picks: Ints) -> Floats:
+        def of_cells(form: TargetForm, picks: Ints) -> Floats:
             p = np.empty(len(picks))
             unordered, bins = has_no_order(block), tested
             least_of_cells(*block.arrays, unordered, bins, *form.arrays, picks, p)
             return p
 
-        return combine(form, shares, n_bins, inverses, statistic, nats, exact, of_cells)
+        return [
+            combine(
+                form, shares[i], n_bins, inverses, statistic[i], nats[i],
+                ExactTests.of(form, n_bins, fisher_p[i], marked[i], bin_counts),
+                partial(of_cells, form),
+            )
+            for i, form in enumerate(forms)
+        ]  # fmt: skip
 
     def panel(self, target: Target) -> ShapePanel:
         """Return an empty panel of kept columns."""
@@ -234,6 +262,13 @@ def _form_of(target: Target) -> TargetForm:
     groups[y.rows], weights[y.rows] = y.codes, y.scores + y.bases
     counts = y.level_counts[: y.n_bins].copy()
     return TargetForm(groups, weights, counts, np.array([float(np.sum(weights**2))]))
+
+
+@lru_cache(maxsize=8)
+def _rows_of(targets: tuple[Target, ...]) -> tuple[npt.NDArray[np.uint16], Floats]:
+    """Return the classes or bins of targets, and their ranks, one row for each, cached."""
+    forms = [_form_of(target) for target in targets]
+    return np.stack([form.groups for form in forms]), np.stack([form.weights for form in forms])
 
 
 # --- p-values ------------------------------------------------------------------------------------

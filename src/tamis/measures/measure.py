@@ -293,6 +293,25 @@ class Measure(ABC):
             "g_squared, fisher_z and any_shape"
         )
 
+    def relevance_to_each(
+        self, block: ColumnBlock, targets: Sequence[Target], out: Strength | None = None
+    ) -> list[Strength]:
+        """Return the strengths with targets that differ in the order of their rows only.
+
+        A measure that sorts or codes columns may do so once for all of them.
+        """
+        first, *others = targets
+        return [
+            self.relevance(block, first, out=out),
+            *(self.relevance(block, target) for target in others),
+        ]
+
+    def tested_with_each(
+        self, block: ColumnBlock, targets: Sequence[Target], bound: float = 1.0
+    ) -> list[Tested]:
+        """Return what `tested` does, for targets that differ in the order of their rows only."""
+        return [self.tested(block, target, bound) for target in targets]
+
     def p_values(self, columns: Any, target: Any) -> Floats:
         """Return the p-value of every column of an array, SciPy matrix or ColumnBlock."""
         block = ColumnBlock.of(columns)

@@ -6,6 +6,7 @@ for whole tables holds scored blocks until the table ends (`end_table`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.certificate import REACHABLE
 from tamis.core.errors import ParameterError, warn
 from tamis.core.p_levels import LEAST, packed_p
+from tamis.core.target import Target
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.gates import GATES, Gate, TableGate
 from tamis.methods.rule import UNREACHABLE
@@ -116,7 +118,7 @@ class Gating(ColumnSelector):
         """Compute p-values, and prepare the columns that may pass."""
         gate, block = self._gate, self._ready(block)
         assert gate is not None
-        tested = self.measure_.tested(block, self._target, gate.screen)
+        tested, *of_worlds = self.measure_.tested_with_each(block, self._targets, gate.screen)
         may_pass = ~tested.constant & (tested.p <= gate.most)
         may_pass[: max(0, self.required - block.first)] = True
         survivors = np.flatnonzero(may_pass)
@@ -135,7 +137,7 @@ class Gating(ColumnSelector):
             p=tested.p,
             least_p=tested.least_p,
             test=tested.test,
-            decoys=self._decoys(block),
+            decoys=self._decoys(block, of_worlds),
         )
 
     def _through_gate(self, scored: ScoredBlock) -> None:
@@ -199,7 +201,12 @@ class Gating(ColumnSelector):
 
     # --- decoys, for selectors with shadow worlds ----------------------------------------------
 
-    def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
+    @property
+    def _targets(self) -> list[Target]:
+        """The target, and those of the shadow worlds."""
+        return [self._target]
+
+    def _decoys(self, block: ColumnBlock, of_worlds: Sequence[Any]) -> tuple[Any, ...]:
         """Return the decoys of a block that may pass, one entry for each shadow world."""
         return ()
 

@@ -508,7 +508,9 @@ class Measuring(Gating):
             return self._score_tested(block, ScoredBlock)
         block = self._ready(block)
         width = block.width
-        strength = self.measure_.relevance(block, self._target, out=_room_for(width))
+        strength, *of_worlds = self.measure_.relevance_to_each(
+            block, self._targets, out=_room_for(width)
+        )
         self.rule.raise_cutoffs(strength.cutoff)
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
@@ -532,7 +534,7 @@ class Measuring(Gating):
             strength.cutoff[survivors],
             self._kept.panel.prepare(block, survivors),
             gaps=block.count_gaps() if self.takes_gaps else (0, 0),
-            decoys=self._decoys(block),
+            decoys=self._decoys(block, of_worlds),
         )
 
     def update(self, scored: ScoredBlock) -> None:
@@ -613,8 +615,15 @@ class MeasuredStream(Replaying, Measuring, FeatureStreamSelector):
     }
     saved_later: ClassVar[frozenset[str]] = frozenset({"gaps"})
 
-    def _decoys(self, block: ColumnBlock) -> tuple[Any, ...]:
-        return () if self._shadows is None else self._shadows.score(block, self.required)
+    @property
+    def _targets(self) -> list[Target]:
+        return [self._target, *(() if self._shadows is None else self._shadows.targets)]
+
+    def _decoys(self, block: ColumnBlock, of_worlds: Sequence[Any]) -> tuple[Any, ...]:
+        if self._shadows is None:
+            return ()
+        found: tuple[Any, ...] = self._shadows.decoys(block, of_worlds, self.required)
+        return found
 
     def _watched(self, scored: ScoredBlock) -> Floats | None:
         if self._shadows is None or scored.p is None:

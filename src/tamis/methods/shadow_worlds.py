@@ -304,41 +304,37 @@ class Shadows:
 
     # --- a pure function of a block --------------------------------------------------------
 
-    def score(self, block: ColumnBlock, required: int) -> tuple[Decoys, ...]:
+    def decoys(
+        self, block: ColumnBlock, of_worlds: Sequence[Any], required: int
+    ) -> tuple[Decoys, ...]:
         """Return the decoys of a block that pass the test of each world.
 
-        The relevance of a decoy to the target is that of its column to the target of the world, so
-        only decoys that pass are made. Features that must stay have none.
+        The relevance of a decoy to the target is that of its column to the target of the world
+        (`of_worlds`, as `Strength` or, with a false discovery rate, `Tested`), so only decoys that
+        pass are made. Features that must stay have none.
         """
-        if self.rule.fdr is not None:
-            return self._score_tested(block, required)
         found = []
-        strength = Strength.room(block.width)
-        relevance, constant = np.empty(block.width, np.float32), np.empty(block.width, np.uint8)
-        passed = np.empty(block.width, np.int64)
-        for order, target in zip(self.orders, self.targets, strict=True):
-            self.measure.relevance(block, target, out=strength)
-            self.rule.raise_cutoffs(strength.cutoff)
-            count, _ = sift(
-                strength.value, strength.cutoff, strength.cutoff, relevance, constant, passed
-            )
-            picks = passed[:count][passed[:count] + block.first >= required]
+        for order, one in zip(self.orders, of_worlds, strict=True):
+            if isinstance(one, Strength):
+                passed, value, level = self._passed(one)
+            else:
+                gate = GATES[self.rule.gate](self.rule.fdr)
+                passed = np.flatnonzero(~one.constant & (one.p <= gate.most))
+                value, level = np.maximum(one.value, LEAST), one.p
+            picks = passed[passed + block.first >= required]
             made = self._made(order, block, picks)
-            value, cutoff = strength.value[picks], strength.cutoff[picks]
-            found.append(Decoys(picks + block.first, value, cutoff, *made))
+            found.append(Decoys(picks + block.first, value[picks], level[picks], *made))
         return tuple(found)
 
-    def _score_tested(self, block: ColumnBlock, required: int) -> tuple[Decoys, ...]:
-        """Return the decoys of a block that may pass the gate of the selection."""
-        gate, found = GATES[self.rule.gate](self.rule.fdr), []
-        for order, target in zip(self.orders, self.targets, strict=True):
-            tested = self.measure.tested(block, target, gate.screen)
-            picks = np.flatnonzero(~tested.constant & (tested.p <= gate.most))
-            picks = picks[picks + block.first >= required]
-            made = self._made(order, block, picks)
-            value = np.maximum(tested.value[picks], LEAST)
-            found.append(Decoys(picks + block.first, value, tested.p[picks], *made))
-        return tuple(found)
+    def _passed(self, strength: Strength) -> tuple[Ints, Floats, Floats]:
+        """Return the columns whose decoys pass, the strengths, and their cutoffs."""
+        self.rule.raise_cutoffs(strength.cutoff)
+        width = len(strength)
+        relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
+        passed = np.empty(width, np.int64)
+        cutoff = strength.cutoff
+        count, _ = sift(strength.value, cutoff, cutoff, relevance, constant, passed)
+        return passed[:count], strength.value, cutoff
 
     def _made(
         self, order: RowOrder, block: ColumnBlock, picks: Ints
