@@ -383,3 +383,15 @@ def test_files_that_no_selection_can_read_are_described(tamis):
     works(tamis, Path("d.csv"), "--target", "y")
     Path("e.csv").write_text("1,0.5,-1.2\n" + "0,1.5,-2\n1,2.5,-3\n" * 10)
     assert "--no-header" in works(tamis, Path("e.csv"), "--target", "x0", "--no-header")
+
+
+@pytest.mark.parametrize("corner", ["", "gene"])
+def test_a_table_of_genes_by_samples_is_recognised(tamis, corner):
+    hint = "suspicious: if its lines are features (genes) and its columns are samples, give --trans"
+    genes = [f"g{j},{j % 3},{j % 5},{j * j % 7}" for j in range(30)]
+    Path("a.csv").write_text("\n".join([f"{corner},S1,S2,S3", *genes, ""]))
+    assert hint in tamis("info", "a.csv").out
+    assert hint not in tamis("info", "a.csv", "--target", "S3").out
+    rows = [f"{j},{j % 3},{j % 5},{j * j % 7}" for j in range(30)]
+    Path("b.csv").write_text("\n".join([f"{corner},S1,S2,S3", *rows, ""]))
+    assert hint not in tamis("info", "b.csv").out

@@ -64,3 +64,9 @@ def test_sentences_hold_no_password():
         assert (type(again), str(again)) == (kind, str(error))
     with pytest.warns(UserWarning, match=r"redis://:\*\*\*@host is slow"):
         warn("redis://:hush@host is slow")
+
+
+def test_a_very_long_word_takes_no_longer_than_reading_it():
+    """Each search that begins anew at every character would take hours."""
+    for word in ("x" * 100_000, "a://b:" * 20_000, "a." * 50_000 + "://"):
+        assert masked(f"R({word}, class)=0.3") == f"R({word}, class)=0.3"

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import pyarrow as pa
 import pyarrow.csv
 import pytest
 
@@ -131,3 +132,16 @@ print(next(batches).num_rows > 0)
         text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def test_arrow_lets_go_of_a_text_without_running_python():
+    """Arrow cannot pass on an exception there, so Ctrl-C would be lost."""
+    stream = pa.BufferedInputStream(pa.PythonFile(csv_text._Held(lambda n: b""), "r"), 64)
+    called = []
+    sys.setprofile(lambda frame, event, arg: event == "call" and called.append(frame.f_code))
+    try:
+        stream = None
+    finally:
+        sys.setprofile(None)
+    assert stream is None
+    assert called == []

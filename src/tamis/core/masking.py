@@ -10,11 +10,9 @@ T = TypeVar("T")
 
 MASK = "***"
 
-#: scheme://user:password@ inside a text, up to the last @ of a word; ports are not masked.
-_PASSWORD = r"([a-zA-Z][\w+.-]*://[^\s/?#@:]*:)(?:(?<=//:)|(?!\d{{1,5}}(?:[/?#\s]|$))){}@"
-_INSIDE = re.compile(_PASSWORD.format(r"\S*"))
-#: The same for a text that is a single address, whose password may contain spaces.
-_WHOLE = re.compile(_PASSWORD.format(r".*"), re.DOTALL)
+#: scheme://user: of an address with a password; what follows is not a port. The length of a scheme
+#: is bounded, so that a very long word takes no more time than it has characters.
+_USER = re.compile(r"([a-zA-Z][\w+.-]{0,40}://[^\s/?#@:]*:)(?:(?<=//:)|(?!\d{1,5}(?:[/?#\s]|$)))")
 
 #: password=..., as in the options of an address and in connection strings.
 _NAMED = re.compile(
@@ -40,6 +38,17 @@ def masked(facts: T, *, whole: bool = False) -> T:
         found = [masked(value) for value in facts]
     elif isinstance(facts, str) and ("=" in facts or "@" in facts):
         is_address = whole and re.match(r"[a-zA-Z][\w+.-]*://", facts)
-        pattern = _WHOLE if is_address else _INSIDE
-        found = _NAMED.sub(rf"\g<1>{MASK}", pattern.sub(rf"\g<1>{MASK}@", facts))
+        if is_address:
+            found = _without_password(facts)
+        elif "://" in facts:
+            found = re.sub(r"\S+", lambda word: _without_password(word[0]), facts)
+        found = _NAMED.sub(rf"\g<1>{MASK}", found)
     return found  # type: ignore[no-any-return]
+
+
+def _without_password(address: str) -> str:
+    """Mask what is between the user and the last @ of an address."""
+    user, end = _USER.search(address), address.rfind("@")
+    if user is None or end < user.end():
+        return address
+    return address[: user.end()] + MASK + address[end:]

@@ -290,6 +290,12 @@ class _Profiling:
         for name in set(roles.categorical) & set(features):
             self.columns.as_words(features.index(name))
         self._ragged(table)
+        unnamed = self.path is not None and self.y is None and roles.target is None
+        if unnamed and self._may_be_transposed(table, names, labels):
+            self.notes.append(
+                f"{self.path}: if its lines are features (genes) and its columns are samples, give "
+                "--transpose (transpose=True), and a table with the target: --y (y=)"
+            )
         self.target_name = roles.target
         if self.y is not None:
             return n_rows, np.asarray(self.y)
@@ -317,6 +323,20 @@ class _Profiling:
                     self.problems.append(Finding(kind, [], 0, sentence))
             found[role] = kept if role in ("ignore", "categorical") else (kept or [None])[0]
         return Roles(**found)
+
+    def _may_be_transposed(self, table: Any, names: list[str], labels: list[str]) -> bool:
+        """Return whether the first column is text, different in every row, before numbers only."""
+        kinds = self.columns.kinds
+        if not labels:
+            if not len(kinds) or kinds[0] != ColumnKind.IDENTIFIERS:
+                return False
+            kinds = kinds[1:]
+        first = table.read(labels[:1] or names[:1]).column(0)
+        if not len(first) or len(first.unique()) < len(first):
+            return False
+        is_text = not str(first[0]).lstrip("-").replace(".", "", 1).isdecimal()
+        numbers = np.isin(kinds, (ColumnKind.NUMBERS, ColumnKind.WHOLE_NUMBERS))
+        return bool(is_text and len(numbers) > 1 and numbers.all())
 
     def _ragged(self, table: Any) -> None:
         """Note the lines of a text that have too many or too few values."""

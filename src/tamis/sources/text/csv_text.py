@@ -306,12 +306,12 @@ class _Held:
     """What Arrow holds of a text; no frame refers to it, so that it ends when Arrow lets go."""
 
     closed = False
+    #: Does nothing: `_Reader` closes the text. It is written in C, because Arrow calls it where it
+    #: cannot pass on an exception: Ctrl-C in a function in Python would be lost.
+    close = dict
 
     def __init__(self, read: Callable[[int], bytes | None]) -> None:
         self.read = read
-
-    def close(self) -> None:
-        """Do nothing: `_Reader` closes the text."""
 
 
 class _Lines:
