@@ -43,7 +43,9 @@ def test_shadow_worlds(tamis, visits, tmp_path, method, how):
     assert again.code == 0
     assert json.loads((tmp_path / "b" / "run.json").read_text())["trust"]["false_keeps"] == found
     assert tamis("report", out, "--format", "md").code == 0
-    assert "How far can this be trusted?" in (out / "report.md").read_text()
+    report = (out / "report.md").read_text()
+    assert "How far can this be trusted?" in report
+    assert f"of {found['kept']} kept, expected to be luck" in report
 
 
 def test_methods_without_worlds_are_refused(tamis, visits, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, ClassVar
@@ -342,6 +343,18 @@ def test_the_limit_is_the_same_for_any_block_width() -> None:
         state = (found.kept_.tolist(), found.log_.stopped)
         assert known in (None, state)
         known = state
+
+
+def test_what_all_columns_will_take_is_said_after_a_few() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 400))
+    y = X[:, :50].sum(axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # which ends the selection
+        with pytest.raises(UserWarning, match=r"the first 32 of 400 columns took .* bound them"):
+            FastOSFS().fit(X, y)
+        FastOSFS().fit(X[:, :36], y)  # few columns are soon done
+        FastOSFS(max_tests=20_000).fit(X, y)
 
 
 def test_many_tests_are_announced_before_they_are_made() -> None:

@@ -239,6 +239,7 @@ def test_a_selection_without_worlds_cannot_be_opened_with_some(tmp_path):
 def test_the_sentence():
     assert str(FalseKeeps(48, (5, 7, 10))).startswith("48 kept, about 7 ± 1 of them")
     assert "none of them" in str(FalseKeeps(48, (0, 0, 0)))
+    assert FalseKeeps(48, (0, 0, 0)).about == "none"
     assert "all may be false" in str(FalseKeeps(8, (9, 9, 10)))
     assert "±" not in str(FalseKeeps(8, (3,)))
     assert FalseKeeps.of(FalseKeeps(8, (3, 2)).record()) == FalseKeeps(8, (3, 2))

@@ -39,7 +39,11 @@ class FalseKeeps:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the estimate; NaN with one world."""
+        """The standard error of the estimate over the worlds; NaN with one world.
+
+        It says how far other worlds would differ. That the number of false features among those
+        kept is itself a matter of luck is not in it.
+        """
         n, mean = len(self.worlds), self.estimate
         if n < 2:
             return math.nan
@@ -48,6 +52,8 @@ class FalseKeeps:
     @property
     def about(self) -> str:
         """The estimate with its standard error, as text."""
+        if not any(self.worlds):
+            return "none"
         error = self.standard_error
         more = "" if math.isnan(error) else f" ± {_rounded(error)}"
         return _rounded(self.estimate) + more

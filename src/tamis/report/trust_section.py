@@ -17,18 +17,19 @@ def trust_section(run: Run) -> Section | None:
     notes: list[str] = []
     if "false_keeps" in run.trust:
         luck = FalseKeeps.of(run.trust["false_keeps"])
-        items.append(("expected to be false", luck.about))
+        items.append((f"of {luck.kept:,} kept, expected to be luck", luck.about))
         notes.append(
             f"{luck}. Each world judges every column with its rows in another order, by the same "
             "rule, and counts what it keeps: that is luck."
         )
     if "gate" in run.trust:
         gate = run.trust["gate"]
-        items.append(("false discovery rate of the finds", f"{gate['fdr']:g}"))
+        items.append(("of the finds, on average false", f"at most {100 * gate['fdr']:g} %"))
         notes.append(
             f"{gate_words(gate)}. Of the features that passed the gate, at most a share of "
             f"{gate['fdr']:g} is expected to be false, if {gate['needs']}. This is about the "
-            "features that passed, before redundant ones were dropped."
+            "features that passed, before redundant ones were dropped. Which of the kept ones you "
+            f"can report: tamis status RUN --certify {gate['fdr']:g}."
         )
     if "stability" in run.trust:
         found = run.trust["stability"]
@@ -61,9 +62,13 @@ def votes_table(run: Run) -> Section | None:
     ]  # fmt: skip
     note = (
         f"The share of {found['features']['selections']} halves of the rows that keep the feature "
-        "or one that fell to it, and that keep the feature itself. A half also keeps "
-        f"{found['outside']:.1f} features on average that are in no row of this table."
+        "or one that fell to it, and that keep the feature itself."
     )
+    if found["outside"] >= 0.05:
+        note += (
+            f" A half also keeps {found['outside']:.1f} features on average that are in no row of "
+            "this table."
+        )
     if len(found["votes"]) > len(rows):
         note += f" The first {len(rows)} of {len(found['votes']):,}."
     return Table("Would other rows agree?", columns, rows, note=note)

@@ -103,11 +103,11 @@ class SavedSelection:
         return bool(lines) and not lines[-1]["done"]
 
     def _held(self) -> dict[str, str]:
-        """Return how much is held of the relevant columns, if they are all held."""
+        """Return how much is held, if dropped columns are too."""
         held = self.head.get("held")
         if held is None:
             return {}
-        columns, megabytes = counted(held["columns"], "relevant column"), held["bytes"] / 1e6
+        columns, megabytes = counted(held["columns"], "column"), held["bytes"] / 1e6
         return {"order": "free", "held": f"{columns}, {megabytes:.1f} MB"}
 
     def _refused(self) -> dict[str, str]:
