@@ -66,7 +66,7 @@ def test_a_long_name_is_cut():
 
 def test_a_run_shows_counts_the_strongest_kept_features_and_the_notes():
     run = a_run(400, measure="mutual_information", bound="max")
-    run.source["weights"] = "a <column>"
+    run.source |= {"weights": "a <column>", "target_name": "died"}
     words, counts = read(run), run.log.counts()
     assert words.startswith(f"saola kept {counts['kept']} of 400 features on 300 rows of memory")
     for word, n in counts.items():
@@ -76,6 +76,7 @@ def test_a_run_shows_counts_the_strongest_kept_features_and_the_notes():
     assert f"and {counts['kept'] - 10} more kept" in words
     assert "The measure is MutualInformation" in words
     assert "The task is classification" in words
+    assert "The target 'died' holds 2 classes" in words
     assert "weights: a <column>" in words
     assert len(run._repr_html_()) < 10_000
 

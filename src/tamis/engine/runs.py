@@ -55,7 +55,7 @@ RUN_FIELDS = (
 #: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
 PLACED = {
     "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
-    "missing", "encoded", "name", "task",
+    "missing", "encoded", "name", "task", "target_name",
 }  # fmt: skip
 #: The files of the log.
 LOG_FILES = ("log.parquet", "events.parquet")
@@ -206,7 +206,8 @@ class Run:
     @property
     def notes(self) -> list[str]:
         """How the data was taken: the target, the measure, and any note about the data."""
-        target = f"The target holds {self.source['target']}"
+        called = self.source.get("target_name")
+        target = f"The target{f' {called!r}' if called else ''} holds {self.source['target']}"
         notes = [target if target.endswith("...") else f"{target}."]
         notes += [f"The {name} is {choice}." for name, choice in self.choices.items()]
         if words := missing_words(self.source):
