@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,11 +64,20 @@ def run(folder, script, **more):
     return done.stdout.splitlines()
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder of kernels, one of which is cached."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "kernels.py").write_text(KERNELS)
+    assert run(folder, FIRST) == ["20.0"]
+    return folder
+
+
 @pytest.mark.parametrize("refresh", ["0", "1"])
-def test_what_is_not_cached_is_compiled_after_what_is(tmp_path, refresh):
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    assert run(tmp_path, FIRST) == ["20.0"]
-    first, second, third = run(tmp_path, SECOND, TAMIS_NUMBA_REFRESH=refresh)
+def test_what_is_not_cached_is_compiled_after_what_is(compiled, tmp_path, refresh):
+    cache = shutil.copytree(compiled / "cache", tmp_path / "cache")
+    options = {"TAMIS_NUMBA_REFRESH": refresh, "NUMBA_CACHE_DIR": str(cache)}
+    first, second, third = run(compiled, SECOND, **options)
     assert first == f"20.0 1 {refresh == '1'}"
     assert second.replace("np.float64(", "").startswith("(14.0, 2, 4.2426406871192")
     assert second.endswith("True")
