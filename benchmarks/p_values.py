@@ -58,13 +58,13 @@ SETS: tuple[tuple[str, Measure, int], ...] = (
 
 #: The same with gaps: in 2,000 columns a fifth of the values is missing, and left out.
 GAPPED: tuple[tuple[str, Measure, int], ...] = (
-    ("dorothea", MutualInformation(alpha=0.01), 100),
-    ("dorothea", FisherZ(), 100),
-    ("tick_reuters", FisherZ(), 50),
-    ("ohsumed_23", MutualInformation(alpha=0.01), 50),
-    ("ohsumed_23", FisherZ(), 50),
-    ("leukemia", FisherZ(), 1_000),
-    ("glioma", FisherZ(), 1_000),
+    ("dorothea", MutualInformation(alpha=0.01), 40),
+    ("dorothea", FisherZ(), 40),
+    ("tick_reuters", FisherZ(), 30),
+    ("ohsumed_23", MutualInformation(alpha=0.01), 30),
+    ("ohsumed_23", FisherZ(), 30),
+    ("leukemia", FisherZ(), 200),
+    ("glioma", FisherZ(), 200),
 )
 
 #: The wide sparse sets whose speed is measured.
