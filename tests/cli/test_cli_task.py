@@ -214,3 +214,21 @@ def test_labels_beyond_2_53_after_small_ones(tamis, tmp_path):
     done = tamis("convert", "late.svm", "late.rows", "--quiet")
     assert done.code != 0
     assert f"the label {2**60 + 1} is beyond 2^53, and smaller ones came before" in done.err
+
+
+@pytest.mark.filterwarnings("always:1 row has no:UserWarning")
+def test_a_price_with_cents_is_a_number_to_predict(tamis, houses, tmp_path):
+    table = pd.read_csv(houses)
+    table["price"] += 0.25
+    table["area"] = table["area"].where(table.index % 9 != 0)  # gaps
+    path = tmp_path / "cents.csv"
+    table.to_csv(path, index=False)
+    done = tamis("learn", path, "--target", "price", "--test", path, "--out", tmp_path / "m")
+    assert done.code == 0
+    assert "cents.csv has labels such as " in done.err
+    assert ", which are numbers to predict" in done.err
+    assert "\nR² 0." in done.out
+    table.assign(price=table["price"].where(table.index != 4)).to_csv(path, index=False)
+    learn = ("learn", path, "--target", "price")
+    assert "row 4 has no label; leave such rows out with" in tamis(*learn).err
+    assert tamis(*learn, "--missing-target", "drop").code == 0

@@ -246,7 +246,16 @@ class SlowRowSieve(Slow):
         def weakest():
             return min(self.since, key=lambda j: (z[j], -self.since[j]))
 
+        parts = self.w.astype(np.float64) * x
+
+        def copies(j, i):
+            alike = z[j] == z[i] and (self.precision[:, j] == self.precision[:, i]).all()
+            return alike and (parts[:, j] == parts[:, i]).all()
+
+        met = [j for j in there if j in self.since]
         for j in sorted((j for j in there if j not in self.since), key=lambda j: (-z[j], j)):
+            if any(copies(j, i) for i in met):
+                continue
             if not z[j] * share > self.floor * self.top:
                 break
             if len(self.since) == self.size:
@@ -255,6 +264,7 @@ class SlowRowSieve(Slow):
                 del self.since[weakest()]
             self.since[j] = self.serial
             self.serial += 1
+            met.append(j)
             self.top = max(self.top, z[j])
         while self.since and z[weakest()] < self.floor * self.top:
             del self.since[weakest()]

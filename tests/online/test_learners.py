@@ -178,6 +178,19 @@ def test_ties_go_to_the_feature_kept_first_then_to_the_lower_number() -> None:
     assert model.kept_.tolist() == [3, 5, 6]
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_of_copies_only_one_is_kept(n_classes) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 12)) * (rng.random((600, 12)) < 0.4)
+    y = np.digitize(X[:, 3] - X[:, 7] + X[:, 9], np.arange(n_classes - 1) - (n_classes - 2) / 2)
+    thrice = np.hstack([X, X, -X])
+    for model in (tamis.RowSieve(3), tamis.MergedRowSieve(3, shards=2)):
+        kept = model.fit(thrice, y).kept_
+        assert sorted((kept % 12).tolist()) == [3, 7, 9]
+    everything = tamis.RowSieve(36).fit(thrice, y).kept_
+    assert sorted((everything % 12).tolist()) == list(range(12))
+
+
 def test_a_feature_that_was_never_seen_is_never_kept() -> None:
     X = np.zeros((4, 9))
     X[:, 2] = [1, 2, -1, 3]

@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     "model depends on N, not on the workers.",
 )  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
+@click.option("--raw", is_flag=True,
+              help="Take the numbers of a table as they are: no scaling, no gaps.")  # fmt: skip
 @source_options
 @missing_target_option
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
@@ -96,6 +98,9 @@ if TYPE_CHECKING:
 @live_option
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Train on the rows of DATA, one or more files, and keep few features.
+
+    Of a table (CSV, Parquet, Arrow) numbers are standardised, a gap is the mean of its column, and
+    each word of a text column is a feature, NAME=WORD. The model remembers how.
 
     DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
     tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once per
@@ -159,7 +164,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
             tuned = tune(
                 learner, list(data), rows=None if rows == "all" else rows, grid=grid,
                 progress=report, classes=given["classes"], task=given["task"],
-                skip_bad_lines=given["skip_bad_lines"], **reading,
+                skip_bad_lines=given["skip_bad_lines"], raw=given["raw"], **reading,
             )  # fmt: skip
             learner = tuned.learner
             if tuned.reason:
@@ -280,7 +285,7 @@ def _summary(done: Learned) -> list[str]:
             )
     if changes := getattr(learner, "changes_", []):
         lines.append(
-            f"learning restarted at row {', '.join(f'{r:,}' for r in changes)}, because errors rose"
+            f"errors rose at row {', '.join(f'{r:,}' for r in changes)}, and the model adapted"
         )
     if done.bad.total:
         lines.append(f"skipped {counted(done.bad.total, 'bad line')}: {done.bad}")

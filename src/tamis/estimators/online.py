@@ -244,7 +244,7 @@ class OnlineEstimator(SelectingEstimator):
 
         The `first` table sets the width.
         """
-        if isinstance(X, RowBlock):
+        if isinstance(X, RowBlock) or learner.preparation is not None:
             return X
         refuse_broken(X)  # before scikit-learn converts it
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}

@@ -407,8 +407,9 @@ def learn_by_strength(
                 n_new += 1
         if n_new > 0:
             _take_in(
-                share, floor, indices, outside, strengths[:n_new], marks, held, weight,
-                feature, order, where, bound, key, serial, counts, scale,
+                share, floor, first, indices, values, inside[:n_in], slots, outside,
+                strengths[:n_new], marks, held, weight, feature, order, where, bound, key, serial,
+                counts, scale,
             )  # fmt: skip
         if floor > 0.0:
             _let_go(
@@ -423,11 +424,53 @@ def _remember(slot, marks, held, weight, feature):
     marks[2 * feature[slot]], marks[2 * feature[slot] + 1] = held[slot], weight[slot]
 
 
+@inline
+def first_equal(strengths, ranked, value):
+    """Return the first position in `ranked` whose strength is at least `value`."""
+    lo, hi = 0, len(ranked)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if strengths[ranked[mid]] < value:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@inline
+def _pass_over(begin, z, precision, part, indices, values, outside, strengths, ranked, marks):
+    """Mark the newcomers, from `begin` on, that always moved together with another feature.
+
+    Those have the same precision, and weights that contribute the same to this row; the other's
+    strength is z.
+    """
+    while begin < len(ranked) and strengths[ranked[begin]] == -z:
+        t = outside[ranked[begin]]
+        if t >= 0:
+            j = indices[t]
+            if marks[2 * j] == precision and marks[2 * j + 1] * values[t] == part:
+                outside[ranked[begin]] = -1
+        begin += 1
+
+
 @jit
-def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
-             feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
-    """Let newcomers in, the strongest first, while a share of their strength beats the weakest."""
-    for n in argsort(strengths):
+def _take_in(share, floor, first, indices, values, inside, slots, outside, strengths, marks, held,
+             weight, feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+    """Let newcomers in, the strongest first, while a share of their strength beats the weakest.
+
+    Copies of kept features stay outside.
+    """
+    ranked = argsort(strengths)
+    for t in inside:
+        slot = slots[t - first]
+        begin, part = first_equal(strengths, ranked, -key[slot]), weight[slot] * values[t]
+        _pass_over(
+            begin, key[slot], held[slot], part, indices, values, outside, strengths, ranked, marks
+        )
+    for at in range(len(ranked)):
+        n = ranked[at]
+        if outside[n] < 0:
+            continue
         j, z = indices[outside[n]], -strengths[n]
         if not z * share > floor * scale[STRONGEST]:
             break
@@ -441,6 +484,8 @@ def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
         held[slot], weight[slot] = marks[2 * j], marks[2 * j + 1]
         marks[2 * j] = -slot
         scale[STRONGEST] = max(scale[STRONGEST], z)
+        part = weight[slot] * values[outside[n]]
+        _pass_over(at + 1, z, held[slot], part, indices, values, outside, strengths, ranked, marks)
 
 
 @jit

@@ -17,6 +17,7 @@ from tamis.kernels.binary import (
     SQUARES,
     STRONGEST,
     TOTAL,
+    first_equal,
     longest,
     lowest_entry,
     plus,
@@ -324,8 +325,8 @@ def learn_by_strength(
                 n_new += 1
         if n_new > 0:
             _take_in(
-                share, floor, indices, outside, strengths[:n_new], marks, held, weight,
-                feature, order, where, bound, key, serial, counts, scale,
+                share, floor, indices, values, inside[:n_in], slots, outside, strengths[:n_new],
+                marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
             )  # fmt: skip
         if floor > 0.0:
             _let_go(
@@ -342,12 +343,45 @@ def _remember(slot, marks, held, weight, feature):
         marks[j, i], marks[j, k + i] = held[slot, i], weight[slot, i]
 
 
+@inline
+def _pass_over(begin, z, value, precisions, means, indices, values, outside, strengths, ranked,
+               marks):  # fmt: skip
+    """Mark the newcomers, from `begin` on, that always moved together with another feature.
+
+    Those have the same precisions, and weights that contribute the same to this row, where the
+    other has this value and strength z.
+    """
+    k = len(means)
+    while begin < len(ranked) and strengths[ranked[begin]] == -z:
+        t = outside[ranked[begin]]
+        if t >= 0:
+            same = True
+            for i in range(k):
+                same &= marks[indices[t], i] == precisions[i]
+                same &= marks[indices[t], k + i] * values[t] == means[i] * value
+            if same:
+                outside[ranked[begin]] = -1
+        begin += 1
+
+
 @jit
-def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
+def _take_in(share, floor, indices, values, inside, slots, outside, strengths, marks, held, weight,
              feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
-    """Let newcomers in, the strongest first, while a share of their strength beats the weakest."""
-    k = weight.shape[1]
-    for n in argsort(strengths):
+    """Let newcomers in, the strongest first, while a share of their strength beats the weakest.
+
+    Copies of kept features stay outside.
+    """
+    k, ranked = weight.shape[1], argsort(strengths)
+    for n in range(len(inside)):
+        slot = slots[n]
+        _pass_over(
+            first_equal(strengths, ranked, -key[slot]), key[slot], values[inside[n]], held[slot],
+            weight[slot], indices, values, outside, strengths, ranked, marks,
+        )  # fmt: skip
+    for at in range(len(ranked)):
+        n = ranked[at]
+        if outside[n] < 0:
+            continue
         j, z = indices[outside[n]], -strengths[n]
         if not z * share > floor * scale[STRONGEST]:
             break
@@ -362,6 +396,10 @@ def _take_in(share, floor, indices, outside, strengths, marks, held, weight,
             held[slot, i], weight[slot, i] = marks[j, i], marks[j, k + i]
         marks[j, 0] = -slot
         scale[STRONGEST] = max(scale[STRONGEST], z)
+        _pass_over(
+            at + 1, z, values[outside[n]], held[slot], weight[slot], indices, values, outside,
+            strengths, ranked, marks,
+        )  # fmt: skip
 
 
 @jit

@@ -157,6 +157,17 @@ def score_full(indptr, indices, values, weight, scores):
 
 
 @jit
+def clear_precisions(marks, blocks):
+    """Set the precisions of features that are not kept to 0, without touching empty pages."""
+    for j in range(len(marks)):
+        if marks[j, 0] < 0:
+            continue
+        for i in range(blocks):
+            if marks[j, i] != 0:
+                marks[j, i] = 0
+
+
+@jit
 def copy_filled(old, new):
     """Copy the nonzeros; pages of the target that stay zero are never touched."""
     for n in range(len(old)):

@@ -142,7 +142,7 @@ def _turnover(record: dict[str, Any]) -> Section | None:
     note = "Checked at the points of the curves above; features kept only between two are missing."
     if changes := record.get("changes"):
         at = ", ".join(f"{row:,}" for row in changes)
-        note = f"Learning restarted at row {at}, because errors rose. {note}"
+        note = f"Errors rose at row {at}, and the model adapted. {note}"
     return Table("Kept features over time", columns, rows, note=note)
 
 

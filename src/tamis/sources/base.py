@@ -145,6 +145,10 @@ class Source(ABC):
         """Return which columns are coded text with three or more categories, if known."""
         return None
 
+    def vocabulary(self) -> dict[str, list[str]]:
+        """Return the words that codes stand for, of each column of coded text, as far as known."""
+        return {}
+
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
         """Return the name and values of the key column, if there is one."""
         return None
@@ -453,6 +457,7 @@ class Wrapper(Source):
     target: Any = _of_other("target")
     missing_target: Any = _of_other("missing_target")
     names: Any = _of_other("names")
+    vocabulary: Any = _of_other("vocabulary")
     keys: Any = _of_other("keys")
     row_names: Any = _of_other("row_names")
     column_names: Any = _of_other("column_names")
@@ -608,6 +613,20 @@ def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:
     return csr_matrix((data, indices, np.cumsum(counts, dtype=kind)), (len(counts) - 1, length))
 
 
+class NoClassesError(InputError):
+    """Labels are numbers that cannot be classes.
+
+    Attributes
+    ----------
+    what : str
+        What the labels are, without the reason.
+    """
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}, {why}")
+        self.what = what
+
+
 def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return the classes among some labels, ignoring missing ones."""
     labels = np.asarray(labels)
@@ -626,14 +645,15 @@ def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     [-1, 1]
     """
     if found.dtype.kind == "f" and np.any(found != np.floor(found)):
-        raise InputError(
-            f"{name} has labels such as {found[found != np.floor(found)][0]:g}, which are numbers "
-            "to predict, not classes; turn them into classes"
+        raise NoClassesError(
+            f"{name} has labels such as {found[found != np.floor(found)][0]:g}",
+            "which are numbers to predict, not classes; turn them into classes",
         )
     if len(found) > MOST_CLASSES:
-        raise InputError(
-            f"{name} has {len(found):,} different labels, too many to be classes; merge some"
-        )
+        what = f"{name} has {len(found):,} different labels"
+        if found.dtype.kind in "iuf":
+            raise NoClassesError(what, "too many to be classes; merge some")
+        raise InputError(f"{what}, too many to be classes; merge some")
     return whole_numbers(found) if found.dtype.kind == "f" else found
 
 

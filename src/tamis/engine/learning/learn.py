@@ -23,11 +23,12 @@ from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
 from tamis.engine.learning.learn_shards import cut_shards, learn_shards, merged_learner
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
+from tamis.engine.learning.table_rows import Preparation, TableRows, prepare_tables
 from tamis.engine.learning.training import Schedule, Training, for_task
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.regressors import REGRESSORS
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Progress, silent
+from tamis.sources.base import BadLines, Progress, RowSource, silent
 
 #: Learners by their name on the command line, imported when they are looked up.
 BY_METHOD: Lazy[type[OnlineLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
@@ -134,6 +135,7 @@ def learn(
     checkpoint: float | None = None,
     cluster: Any = None,
     shards: int | None = None,
+    raw: bool = False,
     force: bool = False,
     progress: Progress = silent,
     hooks: Hooks = Hooks(),
@@ -168,6 +170,11 @@ def learn(
         ``"local:2"`` has processes, or as the parameter `shards` says. On a Dask cluster the number
         must be given, because the model depends on it. Shard s of S has rows s n // S to
         (s + 1) n // S - 1 of a store of n rows.
+    raw : bool
+        Take the columns of a table (CSV, Parquet, Arrow) as they are. By default its numbers are
+        standardised, gaps become the mean of their column, and each word of a text column becomes
+        a feature, NAME=WORD; that takes another pass over the file, before learning. The model
+        remembers how, so `tamis.open_model` predicts from tables.
     force : bool
         Replace a model at `out`.
     hooks : Hooks, optional
@@ -191,6 +198,7 @@ def learn(
     sources = open_rows(data, **reading)
     # A wrong name is reported now, not hours later.
     tests = None if test is None else open_rows(test, **reading)
+    sources, how = _prepared(sources, tests, raw, cluster, progress)
     cuts = None if cluster is None else cut_shards(data, sources, chosen, cluster, shards)
     chosen = chosen if cuts is None else merged_learner(chosen, len(cuts))
     schedule = Schedule(
@@ -199,7 +207,7 @@ def learn(
     training = Training(chosen, sources, schedule)
     saver, reason = None, ""
     if place is not None and checkpoint is not None:
-        saver = Checkpoints(place, checkpoint, training, _params(training, classes, reading))
+        saver = Checkpoints(place, checkpoint, training, _params(training, classes, raw, reading))
     if saver is not None and saver.resumed:
         begun = saver.begun
         hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
@@ -208,6 +216,7 @@ def learn(
         reason = training.start(classes, progress, task, may_change=may_change)
         hooks.say(reason)
     chosen = training.learner
+    chosen.preparation = how
     if cuts is not None:
         learn_shards(training, cuts, cluster, reading, progress)
     elif saver is not None:
@@ -235,6 +244,23 @@ def learn(
     return done
 
 
+def _prepared(
+    sources: list[RowSource],
+    tests: list[RowSource] | None,
+    raw: bool,
+    cluster: Any,
+    progress: Progress,
+) -> tuple[list[RowSource], Preparation | None]:
+    """Return training rows as features, and how they were made if they are tables."""
+    as_it_is = "" if cluster is None else "with --cluster (cluster=) columns are taken as they are"
+    as_it_is = "raw=True (--raw) was given" if raw else as_it_is
+    found, how = prepare_tables(sources, progress, as_it_is)
+    if how is not None:
+        for one in tests or ():
+            TableRows(one, how)  # says now what does not fit
+    return found, how
+
+
 def _check_outputs(
     out: str | Path | None, checkpoint: float | None, cluster: Any, force: bool
 ) -> Path | None:
@@ -260,7 +286,7 @@ def _check_outputs(
     return checkpoint_path(out)
 
 
-def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[str, Any]:
+def _params(training: Training, classes: Any, raw: bool, reading: dict[str, Any]) -> dict[str, Any]:
     """Return everything that the model depends on: other checkpoints are not resumed."""
     learner, schedule = training.learner, training.schedule
     reading = {"format": None, "zero_based": "auto", **reading}
@@ -271,6 +297,7 @@ def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[s
         "random_state": schedule.random_state,
         "classes": plain(classes if classes is None else list(classes)),
         "skip_bad_lines": schedule.skip_bad_lines,
+        **({"raw": True} if raw else {}),
         **{name: plain(value) for name, value in reading.items()},
         "data": [source.identity() for source in training.sources],
     }  # fmt: skip

@@ -34,6 +34,7 @@ from tamis.core.files import (
 from tamis.core.masking import masked
 from tamis.core.notebook import card, html_table, listed
 from tamis.core.sentences import counted
+from tamis.engine.learning.table_rows import Preparation
 from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.regressors import NumberLearner
@@ -101,10 +102,14 @@ class SavedModel(LinearScorer):
             prefix=record["names"]["prefix"], base=record["names"]["base"],
         )  # fmt: skip
         self.names_ = self.columns.names_of(self.kept_)
+        if record.get("table") is not None:
+            self.preparation = Preparation.from_json(record["table"])
 
     def as_matrix(self, X: Any) -> Any:
         """Return a matrix or table whose columns have the same names as in training."""
         table = super().as_matrix(X)
+        if self.preparation is not None:
+            return table
         if names := list(getattr(X, "columns", ())):
             self.columns.check_names(names, "X")
         return table
@@ -250,6 +255,7 @@ def _content(
         "kept": len(kept),
         "n_features": getattr(learner, "n_features_", None),
         "work": learner.work_,
+        "table": None if learner.preparation is None else learner.preparation.to_json(),
         "curve": getattr(learner, "curve_", None),
         "size_curve": getattr(learner, "size_curve_", None),
         "bad_lines": getattr(learner, "bad_lines_", {}),

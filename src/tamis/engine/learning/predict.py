@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
+from tamis.engine.learning.table_rows import Preparation, TableRows, refuse_text
 from tamis.engine.learning.training import usable_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.regressors import numbers_of
@@ -106,10 +107,17 @@ def predict_stream(
     is given among the options of reading.
     """
     tally.task = model.task
-    trained_on = getattr(model, "record", {}).get("source") or [{}]
+    record = getattr(model, "record", {})
+    trained_on = record.get("source") or [{}]
+    how = model.preparation
     for source in open_rows(data, **read_like(data, trained_on[0].get("decimal"), reading)):
         if source.name_base is None and model.columns.prefix == "":
             source.name_base = model.columns.base
+        if how is not None:
+            assert isinstance(how, Preparation)
+            source = TableRows(source, how, how.columns_of(model.kept_))
+        elif record:
+            refuse_text(source, "the model was trained on numbers only")
         names = source.names()
         if names is not None and model.n_bits is None:
             model.columns.check_names(names, source.name)

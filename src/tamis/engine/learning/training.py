@@ -27,7 +27,7 @@ from tamis.methods.online.progressive import Curve, Recent, RecentLosses, Turnov
 from tamis.methods.online.regressors import NOT_A_NUMBER, numbers_of, regressor_of
 from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Goals, Ints
-from tamis.sources.base import BadLines, Progress, RowSource, silent
+from tamis.sources.base import BadLines, NoClassesError, Progress, RowSource, silent
 from tamis.sources.rebatch import join
 from tamis.sources.text.svmlight_rows import SKIP
 
@@ -174,10 +174,20 @@ class Training:
                 )
             self._begin(None)
             return ""
-        found = []
+        found, as_numbers = [], may_change and task == "auto"
+        if_classes = (
+            "if they are classes, say so with task='classification' (--task classification)"
+        )
         for source in self.sources if given is None else ():
             # Data that can be read only once shows just its first labels.
-            labels = source.classes(progress)
+            try:
+                labels = source.classes(progress)
+            except NoClassesError as error:
+                if not as_numbers:
+                    raise
+                self.predict_numbers()
+                self._begin(None)
+                return f"task: regression, because {error.what}, which are numbers to predict"
             if labels is None:
                 raise InputError(
                     f"the classes of {source.name} are unknown; give them with classes= (--classes)"
@@ -188,9 +198,6 @@ class Training:
             reason = (
                 f"{self.sources[0].name} has {len(known):,} different labels from {known[0]} to "
                 f"{known[-1]}, which look like numbers to predict"
-            )
-            if_classes = (
-                "if they are classes, say so with task='classification' (--task classification)"
             )
             if not may_change:
                 raise InputError(
@@ -346,6 +353,11 @@ class Training:
             label = y.tolist()[row]
             whole = isinstance(label, float) and label.is_integer()  # 7 rather than 7.0
             has = f"{block.where(row)} has the label {int(label) if whole else label!r}, "
+            if label is None or label != label:
+                raise InputError(
+                    f"{block.where(row)} has no label; leave such rows out with "
+                    f"missing_target='drop' (--missing-target drop), or skip them {SKIP}"
+                )
             if of_numbers:
                 raise InputError(f"{has}{NOT_A_NUMBER}; skip such lines {SKIP}")
             raise InputError(

@@ -17,6 +17,7 @@ import numpy as np
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
+from tamis.engine.learning.table_rows import prepare_tables
 from tamis.engine.learning.training import Schedule, Training, for_task
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows, open_source
@@ -79,6 +80,7 @@ def tune(
     classes: Any = None,
     task: str = "auto",
     skip_bad_lines: bool = False,
+    raw: bool = False,
     progress: Progress = silent,
     **reading: Any,
 ) -> Tuned:
@@ -108,6 +110,8 @@ def tune(
         All classes; default: those of the learner, else those in the data.
     skip_bad_lines : bool, default=False
         Skip lines that cannot be read.
+    raw : bool, default=False
+        As for `tamis.learn`.
     progress : callable, optional
         Called as ``progress(what, done, total)``.
     **reading
@@ -131,7 +135,10 @@ def tune(
     settings = _settings(plain, grid)
     models = [plain.clone().set_params(**one) for one in settings]
     schedule = Schedule(skip_bad_lines=skip_bad_lines)
-    training = Training(models[0], _sources(data, y, reading), schedule, models[1:])
+    sources = _sources(data, y, reading)
+    if isinstance(learner, OnlineLearner):  # estimators take a table as it is
+        sources, _ = prepare_tables(sources, progress, "raw=True (--raw) was given" if raw else "")
+    training = Training(models[0], sources, schedule, models[1:])
 
     def tuning(_: str, done: int, total: int | None) -> None:
         progress("tuning", done, total)

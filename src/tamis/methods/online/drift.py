@@ -15,6 +15,8 @@ import numpy as np
 
 #: Rows in the smallest bucket, and how many buckets of the same length there may be.
 BATCH, MOST = 32, 5
+#: Mistakes by which a fresh model must be ahead, and rows after which it is given up.
+CLEARLY, LONGEST = 16, 2048
 #: Room for buckets: more rows than can be counted.
 ROOM = MOST * 50
 
@@ -63,6 +65,11 @@ class Adwin:
             self.found[:-1], self.found[-1] = self.found[1:].copy(), rows
         return True
 
+    def start_again(self, mistakes: int) -> None:
+        """Empty the window, because another model makes the mistakes from now on."""
+        self.mistakes[0] = mistakes
+        self.buckets[:] = 0
+
     def add(self, wrong: int) -> bool:
         """Add a batch with so many mistakes; return True if the share of mistakes has risen."""
         used = int(np.count_nonzero(self.buckets[:, 0]))
@@ -102,6 +109,49 @@ class Adwin:
     def rows(self) -> list[int]:
         """Rows at which errors had risen."""
         return [int(row) for row in self.found if row]
+
+
+class Trial:
+    """A comparison of a model with one that began afresh, by the mistakes of each batch.
+
+    `ahead` is by how many mistakes the fresh model is ahead, since it was last behind. It wins when
+    that is `CLEARLY`, and the trial ends without a winner after `LONGEST` rows. Losses of numbers
+    only say which model was better in a batch, which counts as two mistakes.
+
+    >>> trial = Trial()
+    >>> trial.begin(96, cost=40)
+    >>> trial.record(128, 56, 9), trial.ahead, trial.record(160, 70, 14), trial.running
+    (False, 7.0, True, False)
+    """
+
+    def __init__(self) -> None:
+        #: Rows seen when it began, 0 if none is running; how far ahead the fresh model is; mistakes
+        #: (losses) of both up to the last batch.
+        self.state = np.zeros(4)
+
+    @property
+    def running(self) -> bool:
+        """Whether two models are compared."""
+        return bool(self.state[0])
+
+    @property
+    def ahead(self) -> float:
+        """By how many mistakes the fresh model is ahead."""
+        return float(self.state[1])
+
+    def begin(self, rows: int, cost: float) -> None:
+        """Begin, with a model that has made so many mistakes (such losses) and a fresh one."""
+        self.state[:] = rows, 0, cost, 0
+
+    def record(self, rows: int, cost: float, of_fresh: float, losses: bool = False) -> bool:
+        """Take the totals after a batch; return True if the fresh model has won."""
+        began, ahead, before, before_of_fresh = self.state.tolist()
+        better = (cost - before) - (of_fresh - before_of_fresh)
+        ahead = max(0.0, ahead + (2.0 * np.sign(better) if losses else better))
+        self.state[1:] = ahead, cost, of_fresh
+        if ahead >= CLEARLY or rows - began >= LONGEST:
+            self.state[:] = 0
+        return bool(ahead >= CLEARLY)
 
 
 def _run(buckets: list[tuple[int, int]], end: int) -> int:

@@ -221,6 +221,8 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
 
     def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
         """Learn from one row, a dict of feature numbers or names to values."""
+        if self.preparation is not None:
+            x = self.preparation.of_dict(x)
         hashed, seen = self.n_bits is not None, self.work_["rows"]
         goals = self.goals_of(np.array([y]), seen)
         if not hashed:

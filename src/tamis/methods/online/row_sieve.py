@@ -100,7 +100,8 @@ class RowSieveLearner(SieveRates, KeptLearner):
     2. For all of them, mu_j += beta Sigma_j x_j, then p_j += x_j^2 / g.
     3. z_j = mu_j^2 (1 + p_j). The features of the row that are not in K, the strongest first,
        enter while there is room; then while z_j / h is above the smallest z in K, whose feature
-       leaves. Its mu and p are remembered.
+       leaves. Its mu and p are remembered. A feature that is a copy of one in K does not enter:
+       one of the same row with the same z_j, p_j and mu_j x_j, so that they always moved together.
     4. With a floor rho: features with z_j / h up to rho times the largest z that a kept feature
        ever had do not enter, and those with z_j below rho times that leave.
 
@@ -121,7 +122,8 @@ class RowSieveLearner(SieveRates, KeptLearner):
         `SOFS`.
     drift : float, optional
         Watch for change, at this level of ADWIN's test (0.002 is usual): when the share of
-        mistakes has risen, everything that was learned is forgotten, and learning restarts.
+        mistakes has risen, all p become 0, so that the weights can move, and a fresh model learns
+        beside this one for up to 2,048 rows. It takes over when it is 16 mistakes ahead.
 
     Attributes
     ----------

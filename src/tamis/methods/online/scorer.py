@@ -36,6 +36,19 @@ class Weights(Protocol):
         """Return one score per row and block."""
 
 
+class Preparation(Protocol):
+    """How the rows of a table became the features that a model knows."""
+
+    def rows_of(self, X: Any, features: npt.NDArray[np.int64]) -> Any:
+        """Return a data frame as a matrix; columns that make the given features must be there."""
+
+    def of_dict(self, x: Mapping[Any, Any]) -> dict[str, float]:
+        """Return one row of the table as features by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+
+
 @dataclass
 class Columns:
     """The columns of the rows seen so far.
@@ -127,6 +140,8 @@ class LinearScorer:
 
     #: What it predicts: classes or numbers.
     task: str = "classification"
+    #: How rows of a table are made features, if it was trained on a table.
+    preparation: Preparation | None = None
 
     normalize: bool
     n_columns: int | None
@@ -135,6 +150,7 @@ class LinearScorer:
     classes_: npt.NDArray[Any]
     columns: Columns
     model: Weights
+    kept_: Any
 
     @property
     def n_features_in_(self) -> int:
@@ -164,6 +180,8 @@ class LinearScorer:
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
         """Return the class of one row given as a dict, or the number."""
+        if self.preparation is not None:
+            x = self.preparation.of_dict(x)
         rows = row_input.dict_row(x, self.columns.numbers.get, self.n_bits is not None, 0)
         scores = self.model.scores(self.prepare(self.check(rows, limit=NO_END)))
         return self.answers(scores[:, 0] if scores.shape[1] == 1 else scores)[0].item()
@@ -202,6 +220,8 @@ class LinearScorer:
         """Return a scipy CSR matrix or a table of float64 of the expected width."""
         from scipy.sparse import issparse
 
+        if self.preparation is not None:
+            X = self.preparation.rows_of(X, self.kept_)
         refuse_broken(X)
         try:
             if issparse(X):

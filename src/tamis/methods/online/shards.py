@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number
@@ -65,12 +66,30 @@ def merged(parts: Sequence[Posterior], size: int, *, by_strength: bool = False) 
     elif blocks > 1:
         lowest, rank = -blocks, -sum((1.0 / (1.0 + p) for p in added.T), np.zeros(len(added)))
     known = np.flatnonzero(rank > lowest)
-    if len(known) > size:  # sort only those that can be among the best
-        lowest = np.partition(rank[known], len(known) - size)[len(known) - size]
-        known = known[rank[known] >= lowest]
-    best = known[np.lexsort((features[known], -kept[known], -rank[known]))[:size]]
+    room = size
+    while True:
+        some = known
+        if len(known) > room:  # sort only those that can be among the best
+            lowest = np.partition(rank[known], len(known) - room)[len(known) - room]
+            some = known[rank[known] >= lowest]
+        best = some[np.lexsort((features[some], -kept[some], -rank[some]))]
+        if by_strength:
+            best = best[~_copies(rank[best], means[best], added[best])]
+        if len(best) >= size or len(some) == len(known):
+            break
+        room *= 2
+    best = best[:size]
     best = best[np.argsort(features[best])]
     return Learned(features[best], means[best], added[best])
+
+
+def _copies(rank: Floats, means: Floats, added: Floats) -> npt.NDArray[np.bool_]:
+    """Return which features always moved together with the one before, of equal rank."""
+    same = np.zeros(len(rank), dtype=np.bool_)
+    same[1:] = rank[1:] == rank[:-1]
+    same[1:] &= np.all(np.abs(means[1:]) == np.abs(means[:-1]), axis=1)
+    same[1:] &= np.all(added[1:] == added[:-1], axis=1)
+    return same
 
 
 class Shards(Several):

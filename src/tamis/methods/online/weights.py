@@ -17,7 +17,7 @@ from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels import binary, heap, multiclass
 from tamis.kernels import row_scoring as kernel
-from tamis.methods.online.drift import Adwin
+from tamis.methods.online.drift import BATCH, Adwin, Trial
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -192,35 +192,111 @@ class RememberedWeights(KeptWeights):
     def __init__(self, size: int, blocks: int, drift: float | None = None) -> None:
         super().__init__(size, blocks, second_order=True)
         self.watch = None if drift is None else Adwin(drift)
+        #: With `drift`: a model that began afresh when errors had risen, and how it does.
+        self.fresh = None if drift is None else RememberedWeights(size, blocks)
+        self.trial = None if drift is None else Trial()
         self.marks = Zeros(2 * blocks, np.float32)
         self.weight = np.zeros((size + 1, blocks), dtype=np.float32)
         #: Strength of the strongest feature so far; sum of squares of rows with loss; their number.
         self.scale = np.zeros(3)
 
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
+        """Grow the tables to features 0 to n_columns - 1."""
+        super().reach(n_columns, more_may_come=more_may_come)
+        if self.fresh is not None:
+            self.fresh.reach(n_columns, more_may_come=more_may_come)
+
+    def predict_numbers(self, epsilon: float | None) -> None:
+        """Predict numbers, with the squared error as loss, or with this epsilon."""
+        super().predict_numbers(epsilon)
+        if self.fresh is not None:
+            self.fresh.predict_numbers(epsilon)
+
     def learn(
         self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
     ) -> None:
-        """Take steps at the rates (gamma, advantage, floor); restart when errors have risen."""
+        """Take steps at the rates (gamma, advantage, floor); with `drift`, follow changes."""
         if self.watch is None:
             self._learn(rows, goals, rates, uniform)
             return
+        assert self.fresh is not None
+        assert self.trial is not None
         for lo, hi in self.watch.cuts(int(self.counts[heap.ROWS]), len(rows)):
-            self._learn(rows.part(lo, hi), goals[lo:hi], rates, uniform)
-            if self.watch.record(int(self.counts[heap.ROWS]), int(self.counts[heap.MISTAKES])):
-                self._forget()
+            models = [self, self.fresh] if self.trial.running else [self]
+            for model in models:
+                model._learn(rows.part(lo, hi), goals[lo:hi], rates, uniform)
+            seen = int(self.counts[heap.ROWS])
+            if seen % BATCH == 0:
+                self._follow(self.watch, self.trial, self.fresh, seen)
+
+    def _follow(self, watch: Adwin, trial: Trial, fresh: RememberedWeights, seen: int) -> None:
+        """After a batch: replace this model by the fresh one if that is ahead; look for a change.
+
+        When errors have risen, all variances are those of the beginning again, so that the model
+        can move, and a fresh model begins to learn beside it.
+        """
+        if trial.running:
+            won = trial.record(seen, *self._costs(fresh))
+            if won:
+                self._become(fresh)
+                watch.start_again(self._wrong)
+            if won or not trial.running:
+                fresh._forget()
+            if won:
+                return
+        if watch.record(seen, self._wrong):
+            if not trial.ahead:
+                fresh._forget()
+                trial.begin(seen, self._costs(fresh)[0])
+            self._doubt()
+
+    @property
+    def _wrong(self) -> int:
+        """Mistakes so far."""
+        return int(self.counts[heap.MISTAKES])
+
+    def _costs(self, other: RememberedWeights) -> tuple[float, float, bool]:
+        """Return the mistakes of two models so far, or for numbers their losses, and which."""
+        if len(self.fit):
+            losses = self.fit[binary.LOSSES], other.fit[binary.LOSSES]
+            return float(losses[0]), float(losses[1]), True
+        return self._wrong, other._wrong, False
+
+    def _become(self, other: RememberedWeights) -> None:
+        """Take what another model has learned, and give it one's own; counts of work stay."""
+        for name in _LEARNED:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+        self.counts[heap.SIZE] = other.counts[heap.SIZE]
+        self.counts[heap.SERIAL] += other.counts[heap.SERIAL]
+        if len(self.fit):
+            self.fit[_FIT_OF_MODEL] = other.fit[_FIT_OF_MODEL]
+
+    def _doubt(self) -> None:
+        """Forget how sure the model is; weights and the kept set stay."""
+        kernel.clear_precisions(self.marks.view, self.blocks)
+        self.held[...] = 0
+        self.scale[binary.STRONGEST] = 0
+        if len(self.fit):  # the intercept moves as it did after one batch
+            self.fit[binary.SEEN] = min(float(self.fit[binary.SEEN]), float(BATCH))
+        used = np.arange(1, self.counts[heap.SIZE] + 1)
+        # In the order of the classes, as the kernels add them.
+        strength = sum((w * w for w in self.weight[used].astype(np.float64).T), np.zeros(len(used)))
+        self.key[used] = self.bound[used] = strength
+        order = used[np.lexsort((-self.serial[used], strength))]
+        self.order[: len(order)] = order
+        self.where[order] = np.arange(len(order))
 
     def _forget(self) -> None:
-        """Forget all weights and the kept set; the counts of work are not reset."""
+        """Forget everything."""
         height = len(self.marks.view)
         self.marks = Zeros(2 * self.blocks, np.float32)
         self.marks.reach(height)
-        for table in (self.held, self.weight, self.bound, self.key, self.scale):
+        for table in (self.held, self.weight, self.bound, self.key, self.scale, self.counts):
             table[...] = 0
         self.feature[...] = -1
-        self.counts[heap.SIZE] = 0
-        if len(self.fit):  # the intercept is replaced by the next row
-            self.fit[binary.SEEN] = 0
-            self.fit[binary.SIZE_OF_ERRORS :] = 0
+        self.fit[binary.SEEN :] = 0
 
     def _learn(
         self, rows: Compressed, goals: Goals, rates: tuple[float, ...], uniform: bool
@@ -248,6 +324,24 @@ class RememberedWeights(KeptWeights):
         slots = self.slots()
         weights = self.weight[slots].astype(np.float64)
         return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
+
+
+#: What a model has learned, and those positions of `fit` that belong to it.
+_LEARNED = (
+    "marks",
+    "held",
+    "weight",
+    "feature",
+    "order",
+    "where",
+    "bound",
+    "key",
+    "serial",
+    "scale",
+)
+_FIT_OF_MODEL = [
+    binary.SEEN, binary.INTERCEPT, binary.CONSTANT, *range(binary.SIZE_OF_ERRORS, binary.N_FIT)
+]  # fmt: skip
 
 
 class FullWeights(Targets):

@@ -169,6 +169,11 @@ class MemorySource(ColumnSource):
         """Return the names of the columns, if they have any."""
         return self._names
 
+    def vocabulary(self) -> dict[str, list[str]]:
+        """Return the sorted words of each column of text of a data frame."""
+        words = {} if self._frame is None else _words_in(self._frame)
+        return {str(name): known.to_pylist() for name, known in words.items()}
+
     def missing_target(self) -> str | None:
         """Return how to give a target, or None if there is one."""
         return None if self._y is not None else "give one with y="
@@ -322,7 +327,11 @@ def refuse_rounding(values: Any, what: str) -> None:
 
 def frame_words(data: Any) -> dict[str, Any]:
     """Return the sorted words of each column of a data frame that holds text or categories."""
-    frame, found = _as_frame(data), {}
+    return _words_in(_as_frame(data))
+
+
+def _words_in(frame: Any) -> dict[str, Any]:
+    found = {}
     for name in frame.columns:
         series = frame.get_column(name)
         if _is_words(series.dtype):

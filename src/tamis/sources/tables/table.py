@@ -451,6 +451,11 @@ class TableSource(ColumnSource, RowSource):
         in_words = zip(self._features, self._is_words.tolist(), strict=True)
         return np.array([is_words and len(self._words_of(name)) > 2 for name, is_words in in_words])
 
+    def vocabulary(self) -> dict[str, list[str]]:
+        """Return the sorted words of each column of text."""
+        in_words = zip(self._features, self._is_words.tolist(), strict=True)
+        return {name: self._words_of(name).to_pylist() for name, is_words in in_words if is_words}
+
     def _words_of(self, name: str) -> Any:
         """Return the sorted categories of a text column, read once."""
         if name not in self._words:

@@ -174,6 +174,11 @@ class CsvRows(RowSource):
         self._learn()
         return np.array([len(self._words.get(name, ())) > 2 for name in self._features])
 
+    def vocabulary(self) -> dict[str, list[str]]:
+        """Return the sorted words of each column of text."""
+        self._learn()
+        return {n: self._words[n].to_pylist() for n in self._features if n in self._words}
+
     def missing_target(self) -> str | None:
         """Return how to give a target, or None if there is one."""
         return None if self._roles.target else name_one(self.path, self._text.names)
