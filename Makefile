@@ -21,6 +21,7 @@ SITE := $(VENV)/.site
 SECONDS ?= 600
 SEED ?= 0
 TESTS ?= tests
+OLDEST ?= .venv-oldest
 
 # What is imported is compiled once, and kept. Without that every process compiles all of it again,
 # and tests start hundreds.
@@ -51,6 +52,14 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20 -m "slow or not slow"
+
+# uv can choose the oldest versions that are allowed; pip cannot.
+test-oldest:
+	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 or later; run make PYTHON=/path/to/python3.12") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[all]' --group dev
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(TESTS)
 
 # Prints a table of what was tried and what failed, with the case that repeats a failure.
 soak: $(READY)

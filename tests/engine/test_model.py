@@ -120,6 +120,12 @@ def pickled(path: Path) -> None:
     change(path, crc32={})
 
 
+def pipe(path):
+    """Put a pipe in place of a file: reading it never ends."""
+    path.unlink()
+    os.mkfifo(path)
+
+
 HARMS = {
     "a cut array": (lambda m: os.truncate(m / "weights.npy", 130), "weights.npy has changed since"),
     "no array": (lambda m: (m / "features.npy").unlink(), "No such file or directory"),
@@ -133,6 +139,7 @@ HARMS = {
         "has changed since it was written",
     ),
     "pickles": (lambda m: pickled(m), "pickle"),
+    "a pipe": (lambda m: pipe(m / "weights.npy"), "weights.npy is not a regular file"),
 }
 
 

@@ -293,6 +293,11 @@ def damage_meta(folder):
     (folder / "meta.json").write_text("{")
 
 
+def endless_meta(folder):
+    os.remove(folder / "meta.json")
+    os.mkfifo(folder / "meta.json")
+
+
 def damage_version(folder):
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | {"version": 99}))
@@ -310,6 +315,7 @@ DAMAGE = {
     "absent file": (lambda folder: os.remove(folder / "values.npy"), "cannot be read"),
     "absent meta": (lambda folder: os.remove(folder / "meta.json"), "is not a column store"),
     "meta": (damage_meta, "is not a column store"),
+    "endless meta": (endless_meta, "is not a column store"),
     "version": (damage_version, "version 99"),
     "indptr": (damage_pointers, "the ends of pointers.npy cannot be right"),
     "all of it": (shutil.rmtree, "does not exist"),

@@ -383,6 +383,19 @@ def reason(error: BaseException) -> str:
     return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
+def refuse_endless(path: str | os.PathLike[str]) -> None:
+    """Raise an OSError for a pipe or a device: reading all of it may never end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, f"{os.path.basename(path)} is not a regular file")
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file of a run, model or store, which someone else may have made."""
+    refuse_endless(path)
+    with open(path, "rb") as file:
+        return file.read()
+
+
 # --- checksums ------------------------------------------------------------------------------
 
 _digest = functools.partial(hashlib.blake2b, digest_size=16)
@@ -408,5 +421,6 @@ def check_record(record: dict[str, Any]) -> dict[str, Any]:
 
 def file_checksum(path: str | os.PathLike[str]) -> str:
     """Return the checksum of a file."""
+    refuse_endless(path)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, _digest).hexdigest()

@@ -27,6 +27,7 @@ from tamis.core.files import (
     MARKERS,
     atomic_folder,
     check_record,
+    read_whole,
     reason,
     recover_missing,
     with_checksum,
@@ -277,7 +278,7 @@ def _turnover(learner: OnlineLearner) -> list[list[Any]]:
 def _read(path: Path, record: dict[str, Any]) -> SavedModel:
     sums = record["crc32"]
     for name, wanted in sums.items():
-        if name != os.path.basename(name) or zlib.crc32((path / name).read_bytes()) != wanted:
+        if name != os.path.basename(name) or zlib.crc32(read_whole(path / name)) != wanted:
             raise ValueError(f"{name} has changed since it was written")
     arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     names = None

@@ -17,7 +17,7 @@ from tamis._registry import BATCH_METHODS, STREAM_METHODS
 from tamis.core.certificate import Certificate
 from tamis.core.decisions import DecisionLog, Mark
 from tamis.core.errors import ParameterError, SourceError
-from tamis.core.files import recover_missing
+from tamis.core.files import read_whole, recover_missing
 from tamis.core.names import NameBook
 from tamis.core.sentences import counted
 from tamis.engine.log_tables import reasons_from
@@ -41,7 +41,7 @@ class SavedSelection:
     def shown(self) -> Record | None:
         """Return the content of run.json, or None if it does not show this commit."""
         try:
-            record: Record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            record: Record = json.loads(read_whole(self.folder / "run.json"))
             return record if record.get("commit") == self.head["commit"] else None
         except (OSError, ValueError, AttributeError):
             return None
@@ -220,7 +220,7 @@ def cannot_be_fed(method: str) -> str:
 def not_persistent(path: Path) -> str:
     """Return why columns cannot be fed to a folder."""
     try:
-        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        record = json.loads(read_whole(path / "run.json"))
         method, command = str(record["method"]), str(record["command"]).strip()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return f"{path} is not a selection; make one with tamis select or tamis.Selection.create"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import DAMAGE, SourceError
-from tamis.core.files import check_record, recover_missing
+from tamis.core.files import check_record, recover_missing, refuse_endless
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.kernels.compressed_checks import never_fall
@@ -227,6 +227,8 @@ class StoreFolder(Source):
         elif not os.path.exists(path):
             raise SourceError(f"{path} does not exist; check the path")
         try:
+            if "://" not in path:
+                refuse_endless(f"{path}{os.sep}{META}")
             meta: dict[str, Any] = json.loads(self._at(META).read())
             if meta["format"] != format:
                 raise KeyError(format)
