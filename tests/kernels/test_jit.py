@@ -115,11 +115,10 @@ def test_without_a_writable_cache_kernels_are_compiled_after_one_warning(monkeyp
     def double(value):
         return value * 2.0
 
+    kernels = [_jit.jit(double), _jit.inline(double)]
     with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR to a writable folder") as caught:
-        kernels = [_jit.jit(double), _jit.inline(double)]
+        assert [kernel(1.5) for kernel in kernels] == [3.0, 3.0]
     assert len(caught) == 1
-    for kernel in kernels:
-        assert kernel(1.5) == 3.0
 
 
 def test_compiling_is_announced_once_in_a_process(monkeypatch, caplog):

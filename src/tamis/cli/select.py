@@ -325,7 +325,7 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
     from tamis.encode import BY_NAME, Missing
     from tamis.engine.groups import read_groups
     from tamis.engine.known_selectors import parse_method, refuse_two_levels
-    from tamis.measures import MutualInformation
+    from tamis.measures.auto import BY_NAME as MEASURES_BY_NAME
     from tamis.methods import Rule
 
     again = [name for name in ("stability", "judge") if getattr(options, name) is not None]
@@ -353,7 +353,7 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
         refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
         if "alpha" in found.level:
             raise ParameterError("this method has no parameter alpha; give a measure that has one")
-        found.params["measure"] = MutualInformation(**found.level)  # type: ignore[arg-type]
+        found.params["measure"] = MEASURES_BY_NAME["mutual_information"](**found.level)
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
     about["task"] = options.task

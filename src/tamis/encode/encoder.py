@@ -18,7 +18,6 @@ from tamis.core.errors import InputError
 from tamis.core.params import DeclaredParameters, OneOf, param
 from tamis.core.target import Target
 from tamis.encode.missing import Missing, with_entries
-from tamis.kernels.cuts import code_entries, survey_columns
 from tamis.kernels.threads import over_columns
 
 Floats = npt.NDArray[np.float64]
@@ -148,6 +147,8 @@ class Encoder(DeclaredParameters):
 
     def apply(self, block: ColumnBlock, cuts: Cuts) -> ColumnBlock:
         """Return the block as categories."""
+        from tamis.kernels.cuts import code_entries  # not needed without an encoder
+
         missing = Missing.of(self.missing)
         block = missing.mark(block)
         entries, spans = np.asarray(block.entries), block.spans
@@ -179,6 +180,8 @@ class Encoder(DeclaredParameters):
         self, block: ColumnBlock, missing: Missing, name_of: NameOf
     ) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
         """Return the missing counts, fractional columns and highest values; refuse infinity."""
+        from tamis.kernels.cuts import survey_columns
+
         width = block.width
         gaps, tops = np.zeros(width, dtype=np.int64), np.zeros(width)
         infinite, not_whole = np.zeros(width, dtype=np.bool_), np.zeros(width, dtype=np.bool_)

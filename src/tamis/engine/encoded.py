@@ -24,7 +24,6 @@ from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of
 from tamis.measures.auto import at_level
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.measure import Measure
-from tamis.measures.pairwise_deletion import deleting
 from tamis.methods import ColumnSelector
 from tamis.sources.base import ColumnSource, ColumnWrapper
 
@@ -124,6 +123,8 @@ class Encoding:
                 "leave missing values out with missing='delete' (--missing delete)"
             )
         if self.missing.policy == "delete":
+            from tamis.measures.pairwise_deletion import deleting  # slow to import
+
             return deleting(measure, 0.0 if self.missing.zero_is_gap else GAP)
         return measure
 

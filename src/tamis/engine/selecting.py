@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from tamis._registry import load
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
@@ -23,7 +24,6 @@ from tamis.engine.known_selectors import as_selector, with_fdr
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.runs import Run, unencoded
-from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.sources import open_source, temporary_columns
@@ -36,6 +36,9 @@ from tamis.sources.base import (
     refuse_without_target,
     silent,
 )
+
+#: Imported only with a cluster.
+EXECUTOR = "tamis.engine.workers.executors:executor"
 
 #: Called with a function that returns the run so far, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
@@ -184,7 +187,7 @@ def select(
             columns = grouped(columns, groups)
         if encoding is not None:
             columns = EncodedSource(columns, encoding, target)
-        execute = None if cluster is None else stack.enter_context(executor(cluster))
+        execute = None if cluster is None else stack.enter_context(load(EXECUTOR)(cluster))
         try:
             taken = take_all(
                 chosen, columns, target, reason, state=state, execute=execute, width=width,

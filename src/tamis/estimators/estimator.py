@@ -291,7 +291,8 @@ class ColumnEstimator(SelectingEstimator):
         policies = {getattr(given, "policy", given) for given in stated}
         measure = getattr(self, "measure", "auto")
         if isinstance(measure, str):
-            measure = MEASURES.get(measure, getattr(self._rule, "continuous_measure", None))
+            usual = getattr(self._rule, "usual_measures", None)
+            measure = MEASURES.get(measure, None if usual is None else usual()[1])
         by_measure = "error" not in policies and getattr(measure, "takes_gaps", False)
         tags.input_tags.allow_nan = bool(policies & {"category", "delete"}) or by_measure
         takes_words = self.encode is not None or getattr(measure, "kind", "") in ("discrete", "any")

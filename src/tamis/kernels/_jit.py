@@ -53,7 +53,15 @@ _NOT_FROM_C: dict[str, Any] = {"no_cfunc_wrapper": True}
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk, loaded without `target_context.refresh()`."""
+    """Compiled code on disk, opened at first use and loaded without `target_context.refresh()`.
+
+    A command imports ten times as many kernels as it calls, and to open a cache is to write a
+    temporary file next to it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._open: Callable[[], None] | None = lambda: FunctionCache.__init__(self, function)
+        self.disable()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code; None if it was never compiled for these types.
@@ -61,6 +69,9 @@ class _Cache(FunctionCache):
         Code of an older version may refer to a module that has another name now. It is compiled
         again, and replaced.
         """
+        if self._open is not None:
+            open_cache, self._open = self._open, None
+            _unless_read_only(open_cache)
         rtsys.initialize(target_context)  # the only part of a refresh that compiled code needs
         with self._guard_against_spurious_io_errors(), suppress(ModuleNotFoundError):
             return self._load_overload(sig, target_context)
@@ -83,21 +94,27 @@ _SKIPS_REFRESH = _is_as_known() and os.environ.get("TAMIS_NUMBA_REFRESH", "") in
 
 def _cached(kernel: Any) -> Callable[..., Any]:
     """Cache the compiled code of a kernel on disk, if a folder is writable."""
-    global CACHE
     if CACHE and hasattr(kernel, "enable_caching"):  # numba may be switched off
-        try:
-            if _SKIPS_REFRESH:
-                kernel._cache = _Cache(kernel.py_func)
-            else:
-                kernel.enable_caching()
-        except RuntimeError:  # no writable folder
-            CACHE = False
-            warnings.warn(
-                "compiled code cannot be cached, because no folder for it is writable, so every "
-                "process compiles again; set NUMBA_CACHE_DIR to a writable folder",
-                stacklevel=3,
-            )
+        if _SKIPS_REFRESH:
+            kernel._cache = _Cache(kernel.py_func)
+        else:
+            _unless_read_only(kernel.enable_caching)
     return kernel  # type: ignore[no-any-return]
+
+
+def _unless_read_only(open_cache: Callable[[], None]) -> None:
+    """Open the cache of a kernel; warn, once, if no folder is writable."""
+    global CACHE
+    try:
+        if CACHE:
+            open_cache()
+    except RuntimeError:  # no writable folder
+        CACHE = False
+        warnings.warn(
+            "compiled code cannot be cached, because no folder for it is writable, so every "
+            "process compiles again; set NUMBA_CACHE_DIR to a writable folder",
+            stacklevel=3,
+        )
 
 
 # --- progress ---------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ G-squared up to rounding, and the p-value is exact, because the rounded sum is i
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
@@ -14,6 +17,12 @@ from tamis.kernels._jit import inline, jit
 #: A lattice step, in units of G-squared, and the number of steps; larger sums count as the last.
 STEP = 0.1
 STEPS = 2048
+
+#: Instead of an exact test the chi-square law is used if all expected counts are at least this.
+ENOUGH = 25
+
+#: Most rows of a rare bin, class or level that gets an exact test of its counts.
+MOST_MARKED = 100
 
 
 @inline
@@ -91,6 +100,15 @@ def tails_of_counts(sizes, steps):
         for q in range(STEPS - 2, -1, -1):
             law[m, q] = min(1.0, law[m, q] + law[m, q + 1])
     return law
+
+
+@lru_cache(maxsize=256)
+def law_of_counts(sizes: tuple[int, ...], most: int) -> tuple[Any, Any]:
+    """Return lattice steps and tail probabilities of up to `most` marked rows on groups."""
+    counts = np.array(sizes)
+    centre = most if most < MOST_MARKED else most / 2
+    steps = deviance_steps(counts, most, min(centre, counts.sum() / 2))
+    return steps, tails_of_counts(counts, steps)
 
 
 @jit

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.exact_counts import STEPS
+from tamis.kernels.exact_counts import ENOUGH, STEPS
 from tamis.kernels.levels import gather_nonzeros, whole_top
 from tamis.kernels.sorting import argsort
 
@@ -28,9 +28,6 @@ FEW_ONES = 64
 
 #: Probabilities that differ by less than this factor, less 1, are equal.
 EQUAL = 1e-7
-
-#: The chi-square law is used if all expected counts are at least this.
-ENOUGH = 25
 
 #: Categories with at most this many levels are tested level by level, even if they are numbers.
 FEW_CATEGORIES = 4

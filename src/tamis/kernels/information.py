@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.exact_tests import ENOUGH
+from tamis.kernels.exact_counts import ENOUGH
 from tamis.kernels.lanes import NARROWED, WORD, count_bits, equal_bits, narrow
 from tamis.kernels.levels import (
     FEW_LEVELS,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
-from tamis.kernels.exact_tests import ENOUGH, EQUAL
+from tamis.kernels.exact_counts import ENOUGH
+from tamis.kernels.exact_tests import EQUAL
 
 #: The results about a pair: information and entropies times the weights, in nats; degrees of
 #: freedom: the sum over the strata of those of their own tables.

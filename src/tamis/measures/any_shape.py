@@ -17,7 +17,7 @@ from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.bin_cells import least_of_cells
-from tamis.kernels.exact_counts import attained, exact_tests
+from tamis.kernels.exact_counts import MOST_MARKED, attained, exact_tests, law_of_counts
 from tamis.kernels.shape_pairs import kept_table, pair_shapes, pair_shapes_with
 from tamis.kernels.shapes import (
     MOST_BINS,
@@ -27,7 +27,6 @@ from tamis.kernels.shapes import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
-from tamis.measures.p_values import MOST_MARKED, law_of_counts
 from tamis.measures.panels import RowListPanel, compressed, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.

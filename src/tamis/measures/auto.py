@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 from tamis.core.target import Target
 from tamis.kernels.scan import LARGEST, scan
-from tamis.measures.fisher_z import FisherZ
 from tamis.measures.measure import Measure
-from tamis.measures.mutual_information import MutualInformation
 from tamis.measures.panels import code_columns
 
 #: Distinct values are counted in at most this many columns, spread over all of them.
@@ -24,13 +23,6 @@ SAMPLED = 1024
 
 #: Names that leave the measure to the data: "paper" is "auto" as in the papers.
 BY_DATA = ("auto", "paper")
-
-#: The choices of "auto", unless a selector has others.
-DISCRETE = MutualInformation(alpha=0.01)
-CONTINUOUS = FisherZ(alpha=0.01)
-
-#: The same in the papers of SAOLA and SFS-FI: any information counts, and Fisher's z.
-PAPER = (MutualInformation(statistic="g2"), FisherZ(alpha=0.01, statistic="z"))
 
 #: Measures by name, imported when they are looked up.
 BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
@@ -43,6 +35,22 @@ _IN_FILES: Lazy[type[Measure]] = Lazy(
         "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion",
     }
 )
+
+
+@cache
+def usual_choices() -> tuple[Measure, Measure]:
+    """Return the choices of "auto", unless a rule has others: for categories, and for numbers."""
+    from tamis.measures import FisherZ, MutualInformation
+
+    return MutualInformation(alpha=0.01), FisherZ(alpha=0.01)
+
+
+@cache
+def paper_choices() -> tuple[Measure, Measure]:
+    """Return those of the papers of SAOLA and SFS-FI: any information counts, and Fisher's z."""
+    from tamis.measures import FisherZ, MutualInformation
+
+    return MutualInformation(statistic="g2"), FisherZ(alpha=0.01, statistic="z")
 
 
 def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
@@ -116,21 +124,21 @@ def choose(
     blocks: Iterable[ColumnBlock],
     target: Target,
     n_columns: int | None = None,
-    discrete: Measure = DISCRETE,
-    continuous: Measure = CONTINUOUS,
+    choices: tuple[Measure, Measure] | None = None,
     name_of: Callable[[ColumnBlock, int], str] = ColumnBlock.name_of,
     *,
     every: bool = False,
 ) -> tuple[Measure, str]:
     """Pick a measure for columns like these; return it and the reason.
 
-    Discrete columns (whole numbers with few distinct values) with a class target get the measure
-    `discrete`; everything else gets `continuous`. Every block is scanned for fractions. Distinct
+    Discrete columns (whole numbers with few distinct values) with a class target get the first of
+    two `choices`; everything else gets the second. Every block is scanned for fractions. Distinct
     values are counted in columns that are picked by arrival number, spread over all `n_columns`,
     so that block boundaries do not matter; with `every`, in every column, so that the order of
     columns does not matter either. A column is weighted by the rows that differ from its
     most common value: among thousands of nearly empty columns, the few that vary matter.
     """
+    discrete, continuous = choices or usual_choices()
     if not target.is_classes:
         return continuous, "the target is a number, not a class"
     seen, different, varied, all_discrete = 0, 0, 0, True

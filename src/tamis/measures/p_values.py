@@ -20,7 +20,7 @@ from tamis.core.blocks import ColumnBlock, has_no_order
 from tamis.core.p_levels import LEAST, significance
 from tamis.core.target import Target
 from tamis.kernels.correlation import DENSE_NUMBER
-from tamis.kernels.exact_counts import deviance_steps, tails_of_counts
+from tamis.kernels.exact_counts import MOST_MARKED, law_of_counts
 from tamis.kernels.exact_tests import (
     CHI_SQUARE,
     CUTS,
@@ -64,9 +64,6 @@ T_TEST, F_TEST, WITHIN = 5, 6, 10
 
 #: No counts are known: see `against_classes`.
 NO_ONES = np.empty(0, np.int64)
-
-#: Most rows of a rare bin, class or level that gets an exact test of its counts.
-MOST_MARKED = 100
 
 #: The t and F laws are checked where their p-value is at most this: two standard deviations.
 DOUBTED = 0.0455
@@ -421,15 +418,6 @@ def log_factorials(n: int) -> Floats:
     """Return ln i! for i = 0..n, cached."""
     logs: Floats = gammaln(np.arange(n + 1) + 1.0)
     return logs
-
-
-@lru_cache(maxsize=256)
-def law_of_counts(sizes: tuple[int, ...], most: int) -> tuple[Ints, Floats]:
-    """Return lattice steps and tail probabilities of up to `most` marked rows on groups."""
-    counts = np.array(sizes)
-    centre = most if most < MOST_MARKED else most / 2
-    steps = deviance_steps(counts, most, min(centre, counts.sum() / 2))
-    return steps, tails_of_counts(counts, steps)
 
 
 @lru_cache(maxsize=16)

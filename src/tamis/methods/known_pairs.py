@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.walk import replay_walk
 from tamis.measures.measure import Floats, Ints, Prepared
 
 if TYPE_CHECKING:
@@ -257,6 +256,8 @@ def replayed(
     first: int, pause: bool = False,
 ) -> Replayed:  # fmt: skip
     """Walk survivors from `first` on over the kept features, given all their redundant pairs."""
+    from tamis.kernels.walk import replay_walk  # needed on a cluster only
+
     n_kept = len(kept.features)
     numbers = np.concatenate([kept.features, features[first:]])
     at = np.searchsorted(numbers, known.features)

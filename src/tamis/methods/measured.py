@@ -24,7 +24,7 @@ from tamis.core.names import Names
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
+from tamis.measures.auto import at_level, choose, from_name, resolve, usual_choices
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
 from tamis.measures.panels import Walk
 from tamis.methods.gated import Gating, check_gate
@@ -232,11 +232,7 @@ class MeasuringRule(Rule):
     #: How decoys are judged (`tamis.methods.shadow_worlds.World`); None if they cannot be.
     world: ClassVar[type[Any] | None] = None
 
-    #: What ``measure="auto"`` picks between.
-    discrete_measure: ClassVar[Measure] = DISCRETE
-    continuous_measure: ClassVar[Measure] = CONTINUOUS
-
-    #: The same for ``measure="paper"``; None: those of "auto", with the tests of the papers.
+    #: What ``measure="paper"`` picks between; None: as "auto", with the tests of the papers.
     paper_measures: ClassVar[tuple[Measure, Measure] | None] = None
 
     measure: Measure | str = "auto"
@@ -259,7 +255,7 @@ class MeasuringRule(Rule):
 
     def needs_classes(self) -> bool:
         """Return whether the measure, given or picked for numbers, needs classes."""
-        measure = resolve(self.measure, self.alpha) or self.continuous_measure
+        measure = resolve(self.measure, self.alpha) or self.usual_measures()[1]
         return self.only_classes or measure.needs_classes
 
     @property
@@ -270,14 +266,19 @@ class MeasuringRule(Rule):
         """
         return True
 
+    @classmethod
+    def usual_measures(cls) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return usual_choices()
+
     def auto_measures(self) -> tuple[Measure, Measure]:
-        """Return what "auto" or "paper" picks between: for categories, and for numbers."""
+        """Return what "auto" or "paper", with these parameters, picks between."""
         if self.measure != "paper":
-            return self.discrete_measure, self.continuous_measure
+            return self.usual_measures()
         if self.paper_measures is not None:
             return self.paper_measures
-        both = self.discrete_measure, self.continuous_measure
-        return both[0].with_paper_statistic(), both[1].with_paper_statistic()
+        categories, numbers = self.usual_measures()
+        return categories.with_paper_statistic(), numbers.with_paper_statistic()
 
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set, or raise an error if the measure is not supported."""
@@ -481,7 +482,7 @@ class Measuring(Gating):
             measure, why = between[1], f"{type(between[0]).__name__} cannot use {cannot}"
             if not cannot:
                 measure, why = choose(
-                    blocks, self._target, n_columns, *between, self.name_of, every=self.free_order
+                    blocks, self._target, n_columns, between, self.name_of, every=self.free_order
                 )
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 

@@ -319,8 +319,6 @@ class SeparatingRule(MeasuringRule):
         decisions that rest on refused tests.
     """
 
-    discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
-    continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
     paper_measures: ClassVar[tuple[Measure, Measure] | None] = (
         GSquared(alpha=0.05, statistic="g2", degrees="spirtes"),
         FisherZ(alpha=0.05, statistic="z"),
@@ -357,11 +355,16 @@ class SeparatingRule(MeasuringRule):
         """Whether columns that are independent of the target are dropped in bulk."""
         return self.blanket != "full"
 
-    def auto_measures(self) -> tuple[Measure, Measure]:
+    @classmethod
+    def usual_measures(cls) -> tuple[Measure, Measure]:
         """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return GSquared(alpha=0.01), FisherZ(alpha=0.01)
+
+    def auto_measures(self) -> tuple[Measure, Measure]:
+        """Return what "auto" or "paper", with these parameters, picks between."""
         if self.blanket == "full":
             categories = GSquared(alpha=0.01, statistic="g2", degrees="observed")
-            return categories, self.continuous_measure
+            return categories, self.usual_measures()[1]
         return super().auto_measures()
 
     def kept(self, measure: Measure, target: Target) -> Separable:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,10 @@ from tamis.sources.base import (
 from tamis.sources.matrix import vectors
 from tamis.sources.rebatch import join
 from tamis.sources.stores.column_store import ColumnStore
-from tamis.sources.stores.column_writer import StoreWriter
-from tamis.sources.stores.row_store import RowStore
-from tamis.sources.stores.row_transpose import transpose
-from tamis.sources.stores.row_writer import RowWriter
 from tamis.sources.stores.store_folder import META
+
+if TYPE_CHECKING:
+    from tamis.sources.stores.row_store import RowStore
 
 
 def to_columns(
@@ -184,6 +183,9 @@ def write_store(
     OutputError
         If `path` exists, or cannot be written; nothing is left behind.
     """
+    from tamis.sources.stores.column_writer import StoreWriter
+    from tamis.sources.stores.row_transpose import transpose
+
     memory = source.memory if memory is None else memory
     check("write_store", "memory", memory, Number(1, integer=True))
     with StoreWriter(as_path(path), force=force) as writer:
@@ -209,6 +211,9 @@ def write_rows(
 
     Parameters are those of `write_store`; the folder is usually called NAME.rows.
     """
+    from tamis.sources.stores.row_store import RowStore
+    from tamis.sources.stores.row_writer import RowWriter
+
     with RowWriter(as_path(path), force=force) as writer:
         rows = to_rows(source)
         for block in rows.all_rows(progress=progress):

@@ -7,7 +7,7 @@ ready for comparison, until all have been seen. Then the rule ranks them (`rank`
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,10 +75,13 @@ class CandidateRule(MeasuringRule):
     feature can be kept or dropped (`reasons`), and rank the relevant features (`rank`).
     """
 
-    discrete_measure: ClassVar[Measure] = SymmetricUncertainty()
-
     _: KW_ONLY
     gate: str = param("bh", OneOf(tuple(GATES)))
+
+    @classmethod
+    def usual_measures(cls) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return SymmetricUncertainty(), super().usual_measures()[1]
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Decide about all relevant features, log it, and return the kept ones, best first.

@@ -78,10 +78,14 @@ class MRMRRule(CandidateRule):
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper"}
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
-    discrete_measure: ClassVar[Measure] = MutualInformation()
 
     n_features: int = param(10, Number(1, integer=True))
     criterion: str = param("difference", OneOf(("difference", "quotient")))
+
+    @classmethod
+    def usual_measures(cls) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return MutualInformation(), super().usual_measures()[1]
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Pick one after the other; `rest` lists the positions of those not picked."""

@@ -13,7 +13,7 @@ from tamis.core.decisions import Decision, Reason
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.walk import foresee_walk
-from tamis.measures.auto import PAPER
+from tamis.measures.auto import paper_choices
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.free_order import (
     FreeOrderStream,
@@ -115,7 +115,7 @@ class SAOLARule(MeasuredRule):
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
-    paper_measures: ClassVar[tuple[Measure, Measure] | None] = PAPER
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = paper_choices()
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
 
     _: KW_ONLY

@@ -13,7 +13,7 @@ from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
-from tamis.measures.auto import PAPER
+from tamis.measures.auto import paper_choices
 from tamis.measures.interaction_gain import GainForm, Meeting, interaction_panel
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import (
@@ -121,7 +121,7 @@ class SFSFIRule(MeasuredRule):
 
     name: ClassVar[str] = "sfs-fi"
     takes_fdr: ClassVar[bool] = False
-    paper_measures: ClassVar[tuple[Measure, Measure] | None] = PAPER
+    paper_measures: ClassVar[tuple[Measure, Measure] | None] = paper_choices()
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
 
     _: KW_ONLY

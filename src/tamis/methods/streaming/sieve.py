@@ -101,13 +101,16 @@ class SieveRule(MeasuredRule):
     paper: ClassVar[Mapping[str, Any] | None] = None
     keeps: ClassVar[bool] = True
     world = PoolWorld
-    discrete_measure: ClassVar[Measure] = AnyShape()
-    continuous_measure: ClassVar[Measure] = AnyShape()
 
     measure: Measure | str = "any_shape"
     _: KW_ONLY
     n_features: int | None = param(50, Number(1, integer=True), None)
     redundancy: float | None = param(None, Number(0), None)
+
+    @classmethod
+    def usual_measures(cls) -> tuple[Measure, Measure]:
+        """Return what ``measure="auto"`` picks between: for categories, and for numbers."""
+        return AnyShape(), AnyShape()
 
     def kept(self, measure: Measure, target: Target) -> Pool:
         """Return an empty pool, or refuse a measure that says nothing about three columns."""
