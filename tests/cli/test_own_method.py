@@ -86,7 +86,7 @@ def test_a_custom_batch_method(tamis, days, kind):
             "encode='x' is not known; give an encoder such as MDLP(), or one of mdlp, ",
         ),
         ("lars:alpha=0.1", "lars has no measure, so it takes no alpha"),
-        ("soala", "Invalid value for '--method': 'soala' is not known; did you mean 'saola'?"),
+        ("soala", "method 'soala' is not known; did you mean 'saola'?"),
     ],
 )
 def test_invalid_methods_are_reported_in_one_sentence(tamis, days, method, message):

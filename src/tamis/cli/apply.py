@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import Command, json_option, quiet_option, source_options
+from tamis.cli.options import Command, output_options, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.engine.runs import open_run
 
@@ -18,8 +18,7 @@ from tamis.engine.runs import open_run
 @click.option("--out", required=True, type=click.Path(), help="File or store to write.")
 @click.option("--force", is_flag=True, help="Replace an existing file or store.")
 @source_options
-@json_option
-@quiet_option
+@output_options
 def command(
     run: str,
     data: str,

@@ -13,10 +13,9 @@ from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.options import (
     Choice,
     Command,
-    json_option,
     live_option,
     missing_target_option,
-    quiet_option,
+    output_options,
     size,
     source_options,
     task_option,
@@ -88,8 +87,7 @@ if TYPE_CHECKING:
 @task_option
 @source_options
 @missing_target_option
-@json_option
-@quiet_option
+@output_options
 @live_option
 def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Compare methods on DATA: accuracy, number kept, time, memory, stability, rank tests.

@@ -9,9 +9,8 @@ import click
 
 from tamis.cli.options import (
     Command,
-    json_option,
     missing_target_option,
-    quiet_option,
+    output_options,
     size,
     source_options,
 )
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     "--memory", default="2GB", show_default=True, type=size, help="Approximate memory to use."
 )
 @click.option("--force", is_flag=True, help="Replace an existing store.")
-@json_option
-@quiet_option
+@output_options
 def command(
     data: str,
     store: str,

@@ -14,10 +14,9 @@ from tamis.cli.options import (
     execution_options,
     feeding_options,
     groups_option,
-    json_option,
     live_option,
+    output_options,
     own_class_option,
-    quiet_option,
     source_options,
     wait_option,
 )
@@ -34,8 +33,7 @@ from tamis.core.sentences import counted
 @groups_option
 @source_options
 @execution_options("n_jobs", "width")
-@json_option
-@quiet_option
+@output_options
 @live_option
 def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: Any) -> None:
     """Feed the columns of each FILE to the selection in RUN, which resumes where it stopped.

@@ -14,10 +14,9 @@ from tamis._registry import LEARNERS
 from tamis.cli.options import (
     Choice,
     Command,
-    json_option,
     live_option,
     missing_target_option,
-    quiet_option,
+    output_options,
     source_options,
     task_option,
 )
@@ -93,8 +92,7 @@ if TYPE_CHECKING:
 @source_options
 @missing_target_option
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
-@json_option
-@quiet_option
+@output_options
 @live_option
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Train on the rows of DATA, one or more files, and keep few features.

@@ -101,6 +101,13 @@ json_option = click.option(
     "--json", "as_json", is_flag=True,
     help="Print one JSON document and nothing else; errors and warnings stay on standard error.",
 )  # fmt: skip
+
+
+def output_options(command: F) -> F:
+    """Add what most commands can print: one JSON document, or errors only."""
+    return json_option(quiet_option(command))
+
+
 live_option = click.option(
     "--live", is_flag=True, help="Open a page that follows the run; it can be closed at any time."
 )

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tamis.cli.learn import tested
-from tamis.cli.options import Command, json_option, quiet_option, source_options
+from tamis.cli.options import Command, output_options, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
@@ -28,8 +28,7 @@ from tamis.core.files import atomic_file
 @click.option("--skip-bad-lines", is_flag=True,
               help="Count bad lines and continue; they get no row number.")  # fmt: skip
 @source_options
-@json_option
-@quiet_option
+@output_options
 def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Predict the class of each row of DATA, or its number, with a MODEL folder.
 

@@ -10,9 +10,8 @@ from tamis.cli.options import (
     COMMIT_EVERY,
     Command,
     execution_options,
-    json_option,
+    output_options,
     own_class_option,
-    quiet_option,
 )
 from tamis.cli.output import echo, echo_json, messages, progress, resumable
 from tamis.cli.select import run_facts, summary
@@ -31,8 +30,7 @@ from tamis.cli.select import run_facts, summary
     type=click.FloatRange(min=0, min_open=True), help="Save the decisions every SECONDS.",
 )  # fmt: skip
 @own_class_option
-@json_option
-@quiet_option
+@output_options
 def command(run: str, quiet: bool, as_json: bool, execution: dict[str, Any], **given: Any) -> None:
     """Resume the selection in RUN that was killed or stopped, after its last commit.
 

@@ -10,9 +10,8 @@ import click
 from tamis.cli.options import (
     Command,
     feeding_options,
-    json_option,
+    output_options,
     own_class_option,
-    quiet_option,
     source_options,
 )
 from tamis.cli.output import echo, echo_json
@@ -30,8 +29,7 @@ from tamis.core.errors import ParameterError
 @feeding_options
 @own_class_option
 @source_options
-@json_option
-@quiet_option
+@output_options
 def command(
     run: str, incoming: str, selector: Any, once: bool, settle: float, quiet: bool, **given: Any
 ) -> None:

@@ -33,7 +33,8 @@ def hashes_of(block: ColumnBlock) -> Hashes:
 def target_hashes(target: Target) -> Hashes:
     """Return hashes of columns equal to the target: its numbers, and the codes of its classes."""
     codes = target.values if target.codes is None else target.codes.astype(np.float64)
-    return hashes_of(ColumnBlock.of(np.column_stack([target.values, codes])))
+    both = np.array([target.values, codes], np.float64).T
+    return hashes_of(ColumnBlock(0, target.n_rows, both))
 
 
 def equal_to_target(block: ColumnBlock, target: Target) -> int | None:

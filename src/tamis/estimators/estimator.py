@@ -75,6 +75,11 @@ def _fit_doc(arguments: Mapping[str, Any]) -> str:
     return f"{head}\n\nParameters\n----------\n{known}"
 
 
+#: What completion leaves out: counts for tests and benchmarks, a way to make another object, and
+#: what only scikit-learn calls.
+_NOT_SHOWN = {"work_", "paper", "get_metadata_routing", "set_fit_request"}
+
+
 class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators that select; names that end in an underscore are what was fitted."""
 
@@ -124,7 +129,7 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             for name in dir(owner)
             if name.endswith("_") and not name.startswith("_") and hasattr(owner, name)
         }
-        return sorted({*super().__dir__(), *found} - {"work_"})  # which tests and benchmarks read
+        return sorted({*super().__dir__(), *found} - _NOT_SHOWN)
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self._fitted())

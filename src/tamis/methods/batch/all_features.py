@@ -28,9 +28,8 @@ class AllFeaturesRule(ScoredRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import AllFeatures
-    >>> sel = AllFeatures().fit(np.array([[1, 2, 5], [0, 2, 6]]), [0, 1])
+    >>> import numpy as np, tamis
+    >>> sel = tamis.AllFeatures().fit(np.array([[1, 2, 5], [0, 2, 6]]), [0, 1])
     >>> sel.kept_
     array([0, 2])
     >>> print(sel.log_.why("x1"))

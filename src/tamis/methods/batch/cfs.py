@@ -70,14 +70,13 @@ class CFSRule(CandidateRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import CFS
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
     >>> nearly = np.where(rng.random(200) < 0.95, good, 1 - good)
     >>> other = np.where(rng.random(200) < 0.7, y, rng.integers(0, 2, 200))
-    >>> sel = CFS().fit(np.column_stack([other, good, nearly]), y)
+    >>> sel = tamis.CFS().fit(np.column_stack([other, good, nearly]), y)
     >>> sel.ranking_
     array([1, 0])
     >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE

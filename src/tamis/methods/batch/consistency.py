@@ -60,11 +60,10 @@ class ConsistencyRule(CandidateRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import Consistency
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.integers(0, 2, (3, 200))
-    >>> sel = Consistency().fit(np.column_stack([noise, a, b, a]), a & b)
+    >>> sel = tamis.Consistency().fit(np.column_stack([noise, a, b, a]), a & b)
     >>> sel.ranking_
     array([2, 1])
     >>> print(sel.log_.why("x1"))  # doctest: +NORMALIZE_WHITESPACE

@@ -57,14 +57,13 @@ class FCBFRule(CandidateRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import FCBF
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
     >>> better = np.where(rng.random(200) < 0.3, y, good)
     >>> other = np.where(rng.random(200) < 0.7, y, rng.integers(0, 2, 200))
-    >>> sel = FCBF(threshold=0.01).fit(np.column_stack([other, good, better, better]), y)
+    >>> sel = tamis.FCBF(threshold=0.01).fit(np.column_stack([other, good, better, better]), y)
     >>> sel.ranking_
     array([2, 0])
     >>> print(sel.log_.why("x1"))  # doctest: +NORMALIZE_WHITESPACE

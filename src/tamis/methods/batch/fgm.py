@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -136,11 +137,10 @@ class FGMRule(TableRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import FGM
+    >>> import numpy as np, tamis
     >>> X = np.random.default_rng(0).normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] - 0.2 * X[:, 11] > 0).astype(int)
-    >>> sel = FGM(n_per_cut=1, max_cuts=3).fit(X, y)
+    >>> sel = tamis.FGM(n_per_cut=1, max_cuts=3).fit(X, y)
     >>> sel.ranking_
     array([ 7,  3, 11])
     >>> print(sel.log_.why("x3"))
@@ -149,6 +149,17 @@ class FGMRule(TableRule):
 
     name: ClassVar[str] = "fgm"
     only_classes: ClassVar[bool] = True
+
+    model_reasons: ClassVar[Mapping[str, Reason]] = {
+        "below": when_irrelevant(
+            "{name} was dropped: it was in no cut; in the last round its violation was "
+            "{relevance} of the largest"
+        ),
+        "kept": when_kept(
+            "{name} is kept, number {value}: in its cut its violation was {relevance} of the "
+            "largest"
+        ),
+    }
 
     n_per_cut: int = param(10, Number(1, integer=True))
     max_cuts: int = param(5, Number(1, integer=True))
@@ -159,19 +170,6 @@ class FGMRule(TableRule):
         """Begin without a cut."""
         super().begin(target)
         self.cuts_ = 0
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the violations."""
-        return {
-            "below": when_irrelevant(
-                "{name} was dropped: it was in no cut; in the last round its violation was "
-                "{relevance} of the largest"
-            ),
-            "kept": when_kept(
-                "{name} is kept, number {value}: in its cut its violation was {relevance} of the "
-                "largest"
-            ),
-        }
 
     def find(self, table: Table) -> Found:
         """Generate cuts until there are enough, or the next one adds nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -54,13 +55,12 @@ class GDMRule(FGMRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import GDM
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 20))
     >>> X[:, 5] = X[:, 7] + 0.1 * rng.normal(size=200)
     >>> y = (X[:, 7] + 0.5 * X[:, 3] > 0).astype(int)
-    >>> sel = GDM(n_per_cut=2, max_cuts=1).fit(X, y)
+    >>> sel = tamis.GDM(n_per_cut=2, max_cuts=1).fit(X, y)
     >>> sel.groups_
     {7: [5], 3: []}
     >>> print(sel.log_.why("x5"))  # doctest: +NORMALIZE_WHITESPACE
@@ -69,6 +69,13 @@ class GDMRule(FGMRule):
     """
 
     name: ClassVar[str] = "gdm"
+    model_reasons: ClassVar[Mapping[str, Reason]] = {
+        **FGMRule.model_reasons,
+        "affiliated": when_kept(
+            "{name} is kept in the group of {because}: its violation was {relevance} of the "
+            "largest, and their correlation is {value}"
+        ),
+    }
 
     min_correlation: float = param(0.8, Number(0, 1, open_low=True))
 
@@ -129,13 +136,3 @@ class GDMRule(FGMRule):
             np.full(len(mine), np.nan), np.array(because, np.int64),
         )  # fmt: skip
         return np.concatenate([ranking, mine])
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the violations and the correlation."""
-        return {
-            **super().model_reasons(),
-            "affiliated": when_kept(
-                "{name} is kept in the group of {because}: its violation was {relevance} of the "
-                "largest, and their correlation is {value}"
-            ),
-        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,14 +71,13 @@ class L1SVMRule(TableRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import L1SVM
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> X = rng.normal(size=(200, 20))
     >>> X[:, 7] += y
     >>> X[:, 11] -= 2 * y
-    >>> sel = L1SVM(n_features=2).fit(X, y)
+    >>> sel = tamis.L1SVM(n_features=2).fit(X, y)
     >>> sel.ranking_
     array([11,  7])
     >>> print(sel.log_.why("x3"))
@@ -86,6 +86,15 @@ class L1SVMRule(TableRule):
 
     name: ClassVar[str] = "l1-svm"
     only_classes: ClassVar[bool] = True
+
+    model_reasons: ClassVar[Mapping[str, Reason]] = {
+        "zero": when_irrelevant("{name} was dropped: its weight is 0 in the model with {model}"),
+        "below": when_irrelevant("{name} was dropped: |w({name})|={relevance} is not above {cut}"),
+        "kept": when_kept(
+            "{name} is kept: |w({name})|={relevance} is number {value} from the top in the model "
+            "with {model}"
+        ),
+    }
 
     C: float = param(0.1, Number(0, open_low=True))
     n_features: int | None = param(None, Number(1, integer=True), None)
@@ -97,19 +106,6 @@ class L1SVMRule(TableRule):
         """Begin without a fit."""
         super().begin(target)
         self.C_, self.n_iter_ = float(self.C), 0
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the weights."""
-        size = "|w({name})|={relevance} is "
-        return {
-            "zero": when_irrelevant(
-                "{name} was dropped: its weight is 0 in the model with {model}"
-            ),
-            "below": when_irrelevant("{name} was dropped: " + size + "not above {cut}"),
-            "kept": when_kept(
-                "{name} is kept: " + size + "number {value} from the top in the model with {model}"
-            ),
-        }
 
     def find(self, table: Table) -> Found:
         """Fit the machine, at the C that keeps enough features if that is given."""

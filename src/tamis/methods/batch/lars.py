@@ -44,12 +44,11 @@ class LARSRule(PathRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import LARS
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X, noise = rng.normal(size=(100, 20)), rng.normal(size=100)
     >>> y = 2 * X[:, 7] - X[:, 3] + 0.1 * noise
-    >>> sel = LARS(2).fit(X, y)
+    >>> sel = tamis.LARS(2).fit(X, y)
     >>> sel.ranking_
     array([7, 3])
     >>> print(sel.log_.why("x3"))

@@ -8,8 +8,9 @@ of R. So with one target the path is that of Efron et al., and with more that of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -147,25 +148,24 @@ class PathRule(TableRule):
         Kept features, in the order in which they were taken.
     """
 
+    model_reasons: ClassVar[Mapping[str, Reason]] = {
+        "below": when_irrelevant(
+            "{name} was dropped: others were taken before it; at the end of the path "
+            "|r({name}, rest)|={relevance}"
+        ),
+        "collinear": when_redundant(
+            "{name} was dropped as redundant: the features that were taken leave nothing of it "
+            "(less than 1e-10 of its variance)"
+        ),
+        "kept": when_kept(
+            "{name} is kept, number {value} to be taken: |r({name}, rest)|={relevance} was the "
+            "highest"
+        ),
+    }
+
     n_features: int = param(10, Number(1, integer=True))
 
     def found(self, ranking: Ints, scores: Floats, collinear: npt.NDArray[np.bool_]) -> Found:
         """Return the outcome of a path for all columns, including collinear ones."""
         codes = np.where(collinear, self.code("collinear"), self.code("below"))
         return Found(ranking, scores, codes.astype(np.uint8))
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons of methods that take features along a path."""
-        size = "|r({name}, rest)|={relevance}"
-        return {
-            "below": when_irrelevant(
-                "{name} was dropped: others were taken before it; at the end of the path " + size
-            ),
-            "collinear": when_redundant(
-                "{name} was dropped as redundant: the features that were taken leave nothing of it "
-                "(less than 1e-10 of its variance)"
-            ),
-            "kept": when_kept(
-                "{name} is kept, number {value} to be taken: " + size + " was the highest"
-            ),
-        }

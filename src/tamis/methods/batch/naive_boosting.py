@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -61,11 +62,10 @@ class NaiveBoostingRule(TableRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import NaiveBoosting
+    >>> import numpy as np, tamis
     >>> X = np.random.default_rng(0).normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] > 0).astype(int)
-    >>> sel = NaiveBoosting(2).fit(X, y)
+    >>> sel = tamis.NaiveBoosting(2).fit(X, y)
     >>> sel.ranking_
     array([7, 3])
     >>> print(sel.log_.why("x3"))
@@ -76,6 +76,17 @@ class NaiveBoostingRule(TableRule):
     only_classes: ClassVar[bool] = True
 
     centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
+    model_reasons: ClassVar[Mapping[str, Reason]] = {
+        "below": when_irrelevant(
+            "{name} was dropped: it was never the best; in the last round its stump had "
+            "{relevance} of the weight right"
+        ),
+        "kept": when_kept(
+            "{name} is kept, number {value} to be taken: its stump had {relevance} of the weight "
+            "right, the most"
+        ),
+    }
+
     n_features: int = param(10, Number(1, integer=True))
     max_rounds: int | None = param(None, Number(1, integer=True), None)
 
@@ -83,19 +94,6 @@ class NaiveBoostingRule(TableRule):
         """Begin without a round."""
         super().begin(target)
         self.rounds_ = 0
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the share of the weight that was right."""
-        return {
-            "below": when_irrelevant(
-                "{name} was dropped: it was never the best; in the last round its stump had "
-                "{relevance} of the weight right"
-            ),
-            "kept": when_kept(
-                "{name} is kept, number {value} to be taken: its stump had {relevance} of the "
-                "weight right, the most"
-            ),
-        }
 
     def find(self, table: Table) -> Found:
         """Take the best stump in each round, on rows weighted by earlier mistakes."""

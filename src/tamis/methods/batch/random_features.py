@@ -37,12 +37,11 @@ class RandomFeaturesRule(ScoredRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import RandomFeatures
+    >>> import numpy as np, tamis
     >>> X = np.arange(40).reshape(4, 10)
-    >>> RandomFeatures(3).fit(X, [0, 0, 1, 1]).kept_
+    >>> tamis.RandomFeatures(3).fit(X, [0, 0, 1, 1]).kept_
     array([2, 3, 8])
-    >>> print(RandomFeatures(3, random_state=1).fit(X, [0, 0, 1, 1]).log_.why("x0"))
+    >>> print(tamis.RandomFeatures(3, random_state=1).fit(X, [0, 0, 1, 1]).log_.why("x0"))
     x0 was dropped: draw(x0)=0.368 is not above that of x2 (0.737699), the last that is kept
     """
 

@@ -78,11 +78,10 @@ class ReliefFRule(ScoredRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import ReliefF
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.integers(0, 2, (3, 300))
-    >>> sel = ReliefF(2).fit(np.column_stack([a, noise, b]), a ^ b)
+    >>> sel = tamis.ReliefF(2).fit(np.column_stack([a, noise, b]), a ^ b)
     >>> sel.kept_
     array([0, 2])
     >>> print(sel.log_.why("x1"))

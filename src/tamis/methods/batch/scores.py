@@ -218,6 +218,9 @@ class TableRule(ScoredRule):
 
     keeps: ClassVar[bool] = False  # a model picks its columns together
 
+    #: The reasons of the model: first that of a column it did not take.
+    model_reasons: ClassVar[Mapping[str, Reason]]
+
     #: Whether columns are centred for products; else they stay unchanged, without their zeros.
     centred: ClassVar[bool] = True
 
@@ -225,15 +228,10 @@ class TableRule(ScoredRule):
         """Fit the model and return its outcome for the columns, of which there is at least one."""
         raise NotImplementedError(f"{type(self).__name__} has no find()")
 
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons of the model: first that of a column it did not take."""
-        raise NotImplementedError(f"{type(self).__name__} has no model_reasons()")
-
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give."""
-        own = self.model_reasons()
-        first = next(iter(own))
-        return {first: own[first], **UNUSABLE, **own}
+        first = next(iter(self.model_reasons))
+        return {first: self.model_reasons[first], **UNUSABLE, **self.model_reasons}
 
     def code(self, reason: str) -> int:
         """Return the position of a reason."""

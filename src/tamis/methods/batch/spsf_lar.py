@@ -47,14 +47,13 @@ class SPSFLARRule(PathRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import SPSFLAR
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 3, 150)
     >>> X = rng.normal(size=(150, 20))
     >>> X[:, 7] += 3 * (y == 0)
     >>> X[:, 3] += 2 * (y == 1)
-    >>> sel = SPSFLAR(2).fit(X, y)
+    >>> sel = tamis.SPSFLAR(2).fit(X, y)
     >>> sel.ranking_
     array([7, 3])
     """

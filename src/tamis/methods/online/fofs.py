@@ -39,10 +39,9 @@ class FofsLearner(KeptLearner):
 
     Examples
     --------
-    >>> from tamis import FOFS
-    >>> import numpy as np
+    >>> import numpy as np, tamis
     >>> X = np.random.default_rng(0).normal(size=(500, 40))
-    >>> FOFS(2).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> tamis.FOFS(2).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 

@@ -32,11 +32,10 @@ class MergedRowSieveLearner(SieveRates, MergedLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import MergedRowSieve
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
-    >>> MergedRowSieve(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> tamis.MergedRowSieve(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 

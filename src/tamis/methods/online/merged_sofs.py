@@ -34,12 +34,11 @@ class MergedSofsLearner(MergedLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import MergedSOFS
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
     >>> X[:, [3, 30]] = rng.normal(size=(500, 2))
-    >>> MergedSOFS(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> tamis.MergedSOFS(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 

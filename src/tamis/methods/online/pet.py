@@ -36,10 +36,9 @@ class PetLearner(KeptLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import PET
+    >>> import numpy as np, tamis
     >>> X = np.random.default_rng(0).normal(size=(500, 40))
-    >>> PET(2, eta=0.01).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> tamis.PET(2, eta=0.01).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 

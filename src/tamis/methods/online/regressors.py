@@ -224,11 +224,10 @@ class MergedRowSieveRegressorLearner(NumberLearner, MergedRowSieveLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import MergedRowSieveRegressor
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 40)) * (rng.random((2000, 40)) < 0.3)
-    >>> MergedRowSieveRegressor(n_features=2, shards=4).fit(X, X[:, 3] - X[:, 30] + 9).kept_
+    >>> tamis.MergedRowSieveRegressor(n_features=2, shards=4).fit(X, X[:, 3] - X[:, 30] + 9).kept_
     array([ 3, 30])
     """
 

@@ -125,12 +125,11 @@ class AlphaInvestingRule(ModelRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import AlphaInvesting
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(200, 50))
     >>> y = X[:, 3] - X[:, 30] + rng.normal(size=200)
-    >>> sel = AlphaInvesting().fit(X, y)
+    >>> sel = tamis.AlphaInvesting().fit(X, y)
     >>> sel.kept_
     array([ 3, 30])
     >>> print(sel.log_.why("x40"))  # doctest: +NORMALIZE_WHITESPACE

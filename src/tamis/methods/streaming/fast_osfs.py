@@ -33,12 +33,11 @@ class FastOSFSRule(SeparatingStreamRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import FastOSFS
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> cause, noise = rng.normal(size=(2, 300))
     >>> echo, y = cause + rng.normal(size=(2, 300))
-    >>> sel = FastOSFS().fit(np.column_stack([cause, echo, noise]), y)
+    >>> sel = tamis.FastOSFS().fit(np.column_stack([cause, echo, noise]), y)
     >>> sel.kept_
     array([0])
     >>> print(sel.why("x1"))  # doctest: +NORMALIZE_WHITESPACE

@@ -133,12 +133,11 @@ class GraftingRule(ModelRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import Grafting
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 50))
     >>> y = X[:, 3] - X[:, 30] + 0.5 * rng.normal(size=200) > 0
-    >>> sel = Grafting().fit(X, y)
+    >>> sel = tamis.Grafting().fit(X, y)
     >>> sel.kept_
     array([ 3, 30])
     """

@@ -135,14 +135,13 @@ class GroupSAOLARule(SAOLARule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import GroupSAOLA
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
     >>> better = np.where(rng.random(200) < 0.3, y, good)
     >>> X = np.column_stack([good, rng.integers(0, 2, 200), better, better])
-    >>> sel = GroupSAOLA().fit(X, y, groups=["blood", "blood", "urine", "urine"])
+    >>> sel = tamis.GroupSAOLA().fit(X, y, groups=["blood", "blood", "urine", "urine"])
     >>> sel.groups_
     {'urine': array([2])}
     >>> print(sel.log_.why("x0"))  # doctest: +NORMALIZE_WHITESPACE

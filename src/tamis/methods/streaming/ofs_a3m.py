@@ -45,14 +45,13 @@ class OFSA3MRule(RoughSetRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import OFSA3M
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.normal(size=200)
     >>> good = y + 0.3 * rng.normal(size=200)
     >>> better = y + 0.05 * rng.normal(size=200)
-    >>> sel = OFSA3M().fit(np.column_stack([good, noise, better, good]), y)
+    >>> sel = tamis.OFSA3M().fit(np.column_stack([good, noise, better, good]), y)
     >>> sel.kept_
     array([0, 2])
     >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE

@@ -53,14 +53,13 @@ class OFSDensityRule(RoughSetRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import OFSDensity
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.normal(size=200)
     >>> good = y + 0.3 * rng.normal(size=200)
     >>> better = y + 0.05 * rng.normal(size=200)
-    >>> sel = OFSDensity().fit(np.column_stack([good, noise, better, good]), y)
+    >>> sel = tamis.OFSDensity().fit(np.column_stack([good, noise, better, good]), y)
     >>> sel.kept_
     array([0, 2])
     >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE

@@ -32,14 +32,13 @@ class OSFSRule(SeparatingStreamRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import OSFS
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 500)
     >>> noise = rng.integers(0, 2, 500)
     >>> good = np.where(rng.random(500) < 0.9, y, 1 - y)
     >>> echo = np.where(rng.random(500) < 0.9, good, 1 - good)
-    >>> sel = OSFS().fit(np.column_stack([noise, echo, good]), y)
+    >>> sel = tamis.OSFS().fit(np.column_stack([noise, echo, good]), y)
     >>> sel.kept_
     array([2])
     >>> print(sel.log_.why("x1"))  # doctest: +NORMALIZE_WHITESPACE

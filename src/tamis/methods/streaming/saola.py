@@ -94,14 +94,13 @@ class SAOLARule(MeasuredRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import SAOLA
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
     >>> better = np.where(rng.random(200) < 0.3, y, good)
-    >>> sel = SAOLA().fit(np.column_stack([noise, good, better, better]), y)
+    >>> sel = tamis.SAOLA().fit(np.column_stack([noise, good, better, better]), y)
     >>> sel.kept_
     array([2])
     >>> sel.measure_

@@ -106,12 +106,11 @@ class SFSFIRule(MeasuredRule):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from tamis import SFSFI
+    >>> import numpy as np, tamis
     >>> rng = np.random.default_rng(1)
     >>> X = rng.integers(0, 2, (400, 6))
     >>> y = X[:, 0] ^ X[:, 3]
-    >>> sel = SFSFI(correction="significant").fit(X, y)
+    >>> sel = tamis.SFSFI(correction="significant").fit(X, y)
     >>> sel.kept_
     array([0, 3])
     >>> print(sel.log_.why("x3"))  # doctest: +NORMALIZE_WHITESPACE
