@@ -22,7 +22,7 @@ from tamis.engine.runs import Run
 from tamis.engine.sinks import WRITERS, Part
 from tamis.sources import format_of, open_source
 from tamis.sources.aside import original_positions
-from tamis.sources.axis import to_rows, write_rows, write_store
+from tamis.sources.axis import to_columns, to_rows, write_rows, write_store
 from tamis.sources.base import (
     ColumnRange,
     ColumnSource,
@@ -118,7 +118,7 @@ def apply_run(
             parts = _original(source, names, target, key, as_text=ending in (".csv", ".tsv"))
         else:
             parts = _numbers(_picked(source, taken, names), target, key)
-        total = None if _by_rows(source) or source.format == "csv" else source.n_rows
+        total = None if source.axis == "rows" or source.format == "csv" else source.n_rows
         try:
             rows, written = WRITERS[ending](path, _reported(parts, total, progress))
         except ReadAgainError:  # a column of a CSV file is not what its first lines suggest
@@ -175,8 +175,8 @@ def _opened(run: Run, data: Any, reading: dict[str, Any]) -> Source:
 def _taken(run: Run, source: Source, kept: list[int], names: list[str]) -> npt.NDArray[np.int64]:
     """Return where the kept columns are among the columns of the source, or name those it lacks."""
     known = source.names()
-    if known is None and isinstance(source, ColumnSource):
-        blocks = [block.names for block in source.columns()]
+    if known is None and source.axis == "columns":
+        blocks = [block.names for block in to_columns(source).columns()]
         known = None if not blocks or None in blocks else Names.joined([b for b in blocks if b])
     if known is None:
         arranged = run.source.get("arranged")
@@ -235,10 +235,6 @@ def _numbers(picked: Any, target: str | None, key: str | None) -> Iterator[Part]
         first += block.height
 
 
-def _by_rows(source: Source) -> bool:
-    return isinstance(source, RowSource) and not isinstance(source, ColumnSource)
-
-
 def _picked(source: Source, taken: npt.NDArray[np.int64], names: list[str]) -> Any:
     """Return the kept columns as a source."""
     if np.any(taken < 0):
@@ -247,7 +243,7 @@ def _picked(source: Source, taken: npt.NDArray[np.int64], names: list[str]) -> A
             f"{source.label}: {join(list(map(repr, lost[:LISTED])))} cannot be read as a number or "
             "a category; write a .parquet or .csv file"
         )
-    return (PickedRows if _by_rows(source) else PickedColumns)(source, taken, Names.of(names))
+    return (PickedRows if source.axis == "rows" else PickedColumns)(source, taken, Names.of(names))
 
 
 class PickedColumns(Wrapper, ColumnSource):

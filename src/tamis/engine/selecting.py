@@ -158,6 +158,7 @@ def select(
         refuse_groups(chosen)
     encoding, ending, reason = common.prepare(chosen, target)
     found, state = None, None
+    coded: EncodedSource | None = None
     roles = (sample_weight, given, common.keep, row_groups)
 
     def so_far() -> Run:
@@ -186,7 +187,7 @@ def select(
         if groups is not None:
             columns = grouped(columns, groups)
         if encoding is not None:
-            columns = EncodedSource(columns, encoding, target)
+            columns = coded = EncodedSource(columns, encoding, target)
         execute = None if cluster is None else stack.enter_context(load(EXECUTOR)(cluster))
         try:
             taken = take_all(
@@ -205,9 +206,9 @@ def select(
             state.fetch(columns)
         noted = None if state is None else state.encoded
         encoded: dict[str, Any] = (
-            columns.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
-            if isinstance(columns, EncodedSource)
-            else unencoded(*chosen.gaps)
+            unencoded(*chosen.gaps)
+            if coded is None
+            else coded.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
         )
     selected = time.perf_counter()
     info = source.info()

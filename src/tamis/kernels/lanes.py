@@ -250,8 +250,8 @@ def _i32(number):
     return ir.Constant(ir.IntType(32), number)
 
 
-def _mask(places):
-    return ir.Constant(ir.VectorType(ir.IntType(32), LANES), places)
+def _mask(indices):
+    return ir.Constant(ir.VectorType(ir.IntType(32), LANES), indices)
 
 
 def _define(of, emit):

@@ -60,7 +60,7 @@ class OSFSRule(SeparatingStreamRule):
         evicts = tuple(d for d in gone if d is not last)
         spouse = None
         if self.blanket == "full":
-            places = {feature: i for i, feature in enumerate(kept.features.tolist())}
-            given, leaving = [places[i] for i in last.because], [places[d.feature] for d in evicts]
+            at = {feature: i for i, feature in enumerate(kept.features.tolist())}
+            given, leaving = [at[i] for i in last.because], [at[d.feature] for d in evicts]
             spouse = as_spouse(arrival, kept, given, leaving)
         return replace(spouse or last, evicts=evicts)

@@ -45,7 +45,7 @@ class StoreWriter(FolderWriter):
         indices: npt.NDArray[Any],
         values: npt.NDArray[Any] | None,
     ) -> None:
-        """Append compressed columns, with pointers from 0; `values` is None if all of them are 1.
+        """Append compressed columns; `indptr` begins with 0, and without `values` all are 1.
 
         Entries after the last pointer belong to a column that is not complete yet.
         """

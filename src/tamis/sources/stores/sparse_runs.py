@@ -128,8 +128,8 @@ class SparseRuns:
             writer.append_sparse(np.concatenate([[0], ends]), rows, values)
             progress("sorting entries by column", writer.stored, total)
         width = max(self._width, shift, 0 if n_columns is None else n_columns + shift)
-        pointers = np.zeros(1 + width - shift - writer.n_columns, dtype=np.int64)
-        writer.append_sparse(pointers, np.zeros(0, np.int32), None)
+        indptr = np.zeros(1 + width - shift - writer.n_columns, dtype=np.int64)
+        writer.append_sparse(indptr, np.zeros(0, np.int32), None)
 
     def _merged(self, first: int) -> Iterator[_Columns]:
         """Yield the columns of all runs: row numbers, values, and where each column ends."""
