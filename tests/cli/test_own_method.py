@@ -79,7 +79,7 @@ def test_a_custom_batch_method(tamis, days, kind):
         ("os:path", "os:path is not a selector: it is neither a rule nor a class with fit(X, y)"),
         ("my_own_methods:Plain", "my_own_methods:Plain is not a Rule of tamis.methods, so "),
         (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has measure, "),
-        ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
+        ("saola:bound", "'saola:bound': 'bound' is not of the form name=value"),
         ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of auto, paper"),
         (
             "saola:encode=x",
