@@ -501,3 +501,49 @@ def test_a_plain_select_does_not_use_persistent_selections(monkeypatch):
     monkeypatch.setattr(selection_state, "SelectionState", not_here)
     monkeypatch.setattr("tamis.engine.loop.hashes_of", not_here)
     assert_same_log(select(table(), selector(), target()).log, expected_log(table()), "plain")
+
+
+def test_the_target_can_be_named(tmp_path):
+    frame = table(columns=5).assign(sick=target())
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    expected = select(frame.drop(columns="sick"), selector(), frame["sick"]).to_frame()
+    for data in (
+        frame,
+        pl.from_pandas(frame),
+        pl.from_pandas(frame).to_arrow(),
+        tmp_path / "t.csv",
+    ):
+        run = select(data, selector(), "sick")
+        pd.testing.assert_frame_equal(run.to_frame(), expected)
+    gaps = frame.assign(a=np.where(target() > 0, np.nan, 1.0), b=[None, *"xy" * 74, "x"])
+    with pytest.raises(InputError) as error:
+        select(gaps, "saola", "sick")
+    assert "'a'" in str(error.value)
+    assert "'b'" in str(error.value)
+    with pytest.raises(InputError, match="no column 'sik' to be the target; did you mean 'sick'"):
+        select(frame, y="sik")
+    with pytest.raises(ParameterError, match="'sick' is a column of the data and not a method; if"):
+        select(frame, "sick")
+    with pytest.raises(ParameterError, match="names a column of a data frame or a file; give the"):
+        select(frame.to_numpy(), y="sick")
+    with pytest.raises(ParameterError, match="stop=1 does not say what to count; write stop='feat"):
+        select(frame, y="sick", stop=1)
+
+
+def test_a_column_that_is_nearly_the_target_is_reported():
+    rng = np.random.default_rng(0)
+    price = rng.normal(300_000, 50_000, 200).round(-3)
+    X = rng.normal(size=(200, 4)) + price[:, np.newaxis] / 1e5
+    data = pd.DataFrame(X, columns=list("abcd")).assign(thousands=price / 1000 + 0.001 * X[:, 0])
+    for method in ("sieve", "saola"):
+        with pytest.warns(DataWarning, match="column 'thousands' says nearly everything about the"):
+            select(data, method, price, task="regression")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            select(data.drop(columns="thousands"), method, price, task="regression")
+
+
+def test_numbers_that_are_taken_for_classes_are_reported():
+    rng = np.random.default_rng(0)
+    with pytest.warns(DataWarning, match="classes in 300 rows, too few rows of each to tell a"):
+        select(rng.normal(size=(300, 2)), y=rng.integers(0, 1000, 300), task="classification")

@@ -167,6 +167,15 @@ class Target:
             raise InputError("a regression target has no classes; use FisherZ, which needs none")
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
 
+    def question_classes(self) -> None:
+        """Warn about so many classes that nothing can be told about them."""
+        if self.n_rows >= 2 * FEW and 2 * self.n_classes > self.n_rows:
+            warn(
+                f"the target holds {self.n_classes:,} classes in {self.n_rows:,} rows, too few "
+                "rows of each to tell a relation from chance; if it is a number to predict, say so "
+                "with task='regression' (--task regression)"
+            )
+
     def against_rest(self) -> npt.NDArray[np.bool_]:
         """Return the members of each class, one row per class; of two classes, only the second."""
         classes = np.arange(self.n_classes) if self.n_classes > 2 else np.array([1])

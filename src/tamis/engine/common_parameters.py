@@ -97,7 +97,11 @@ class CommonParameters(DeclaredParameters):
         """Return the target as a selector and the encoder can use it."""
         encoder = None if self.encode is None else resolve(self.encode)
         supervised = encoder is not None and encoder.supervised
-        return Target.of(y, self.task, needs_classes=supervised or selector.rule.needs_classes())
+        needs_classes = supervised or selector.rule.needs_classes()
+        target = Target.of(y, self.task, needs_classes=needs_classes)
+        if self.task == "classification":
+            target.question_classes()
+        return target
 
     def prepare(
         self, selector: ColumnSelector, target: Target

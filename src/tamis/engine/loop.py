@@ -46,6 +46,10 @@ AHEAD = 2
 SETTLED, REPORT_EVERY = "selecting features", 0.2
 
 
+#: A number that is correlated with the target so strongly, by value or rank, may be the target.
+SAME_AS_TARGET = 0.9995
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredColumns:
     """Columns `first` to `first + width - 1` after scoring, with what a state stores about them.
@@ -266,8 +270,7 @@ def take_all(
     taken.stopper = stopper
     if reason:
         selector.measure_reason = reason
-    if taken.leak is not None:
-        warn_of_leak(taken.leak)
+    warn_of_leaks(taken.leak, selector, target)
     return taken
 
 
@@ -277,6 +280,27 @@ def warn_of_leak(name: str) -> None:
         f"the column {name!r} equals the target in every row; if it is the target, select again "
         f"without it (--ignore {shlex.quote(name)})"
     )
+
+
+def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) -> None:
+    """Warn about a column that equals the target, or else about kept ones that nearly do.
+
+    They may be the target in other units, rounded, or made from it.
+    """
+    if leak is not None:
+        warn_of_leak(leak)
+        return
+    measure = getattr(selector, "measure_", None)
+    if target.is_classes or measure is None or measure.kind == "discrete":
+        return
+    kept = np.sort(selector.kept_)
+    for feature in kept[selector.log_.relevances_of(kept) >= SAME_AS_TARGET].tolist():
+        name = selector.names[feature]
+        warn(
+            f"the column {name!r} says nearly everything about the target; if it is the target in "
+            "other units, or was made from it, select again without it "
+            f"(--ignore {shlex.quote(name)})"
+        )
 
 
 def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:

@@ -152,6 +152,8 @@ def about_all_columns(
         return error
     given = {"words": encode is not None, "gaps": missing not in ("auto", "error")}
     handled = [kind for kind, is_so in given.items() if is_so]
+    if isinstance(y, str):
+        return all_problems(error, data, None, method, handled, {"target": y})
     return all_problems(error, data, y, method, handled, {})
 
 

@@ -27,6 +27,7 @@ from tamis.engine.runs import Run, unencoded
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.sources import open_source, temporary_columns
+from tamis.sources.arrays.in_memory import has_column
 from tamis.sources.aside import arranged
 from tamis.sources.base import (
     ColumnSource,
@@ -78,8 +79,8 @@ def select(
         The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
         (a copy is fitted). An estimator that has a `task`, `encode`, `missing` or `keep` of its
         own brings it along.
-    y : array-like, optional
-        The target, if the data does not include one.
+    y : str or array-like, optional
+        The name of the target's column, or its values if the data does not include them.
     task : {"auto", "classification", "regression"}, default="auto"
         What the target holds: classes, or numbers. "auto" decides by its type, by how many
         different values it has and how often they repeat.
@@ -147,12 +148,12 @@ def select(
     check("select", "width", width, (Number(1, integer=True), None))
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
+    source, values = _opened(data, y, selector)
     chosen: Any = as_selector(selector)
     chosen = chosen if fdr is None and gate is None else with_fdr(chosen, fdr, gate)
     requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, requested)
-    source = open_source(data)
-    target = common.target(chosen, _given_target(source, y))
+    target = common.target(chosen, _given_target(source, values))
     target.refuse_constant()
     if groups is not None:
         refuse_groups(chosen)
@@ -241,6 +242,16 @@ def adjustments_of(
     if target.row_groups is not None:
         found["row_groups"] = row_groups if isinstance(row_groups, str) else "given"
     return found
+
+
+def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
+    """Open data, and return it with the target that was given, unless it is a part of the data."""
+    if isinstance(selector, str) and has_column(data, selector):
+        raise ParameterError(
+            f"{selector!r} is a column of the data and not a method; if it is the target, write "
+            f"y={selector!r}"
+        )
+    return (open_source(data, target=y), None) if isinstance(y, str) else (open_source(data), y)
 
 
 def _given_target(source: Source, y: Any) -> Any:

@@ -77,6 +77,11 @@ class Stop:
             return given
         if isinstance(given, str):
             given = [given]
+        if not isinstance(given, Mapping | list | tuple):
+            raise ParameterError(
+                f"stop={given!r} does not say what to count; write stop='features=20', "
+                "stop='idle=10000' or stop='accuracy=0.95'"
+            )
         settings = dict(given) if isinstance(given, Mapping) else parameters(list(given), "stop")
         known = tuple(cls.__dataclass_fields__)
         for name in settings:

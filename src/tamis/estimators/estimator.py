@@ -33,7 +33,7 @@ from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.groups import grouped
 from tamis.engine.known_selectors import of_paper
-from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
+from tamis.engine.loop import Scorer, advance, take_all, warn_of_leaks
 from tamis.engine.stopping import Stop, Stopper
 from tamis.measures.auto import BY_NAME as MEASURES
 from tamis.methods.rule import Rule
@@ -432,8 +432,7 @@ class StreamEstimator(ColumnEstimator):
             stopper.rest = lambda start: _after(blocks(), start)
         scored = (scorer(block) for block in blocks())
         taken = advance(selector, scored, stopper=stopper, progress=silent)
-        if taken.leak is not None:
-            warn_of_leak(taken.leak)
+        warn_of_leaks(taken.leak, selector, scorer.target)
         self.n_features_in_ = selector.n_features_in_
         return self
 

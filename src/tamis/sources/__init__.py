@@ -16,7 +16,7 @@ from tamis.core.files import scratch_folder
 from tamis.core.names import Names
 from tamis.core.params import OneOf, check
 from tamis.core.sentences import suggestion
-from tamis.sources.arrays.in_memory import MemorySource, is_frame
+from tamis.sources.arrays.in_memory import MemorySource, is_frame, split_target
 from tamis.sources.base import (
     ColumnSource,
     Progress,
@@ -94,6 +94,7 @@ def open_source(
         Approximate number of bytes to use, for formats that may need a lot of memory.
     **options
         Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
+        ``target=`` names the column of a table or a data frame that is the target.
         ``transpose=True`` reads a table with one line per feature and one column per sample. With
         ``y=`` a table (a path or a data frame), its column `key` is matched with the names of the
         rows, and its column `target` is the target. ``missing_target="drop"`` leaves out the rows
@@ -115,6 +116,7 @@ def open_source(
     if is_path:
         data, format = _place(data, format)
     opener: Callable[..., Source] = MemorySource
+    data = data if is_path else _without_target(data, options)
     if "y" in options and _is_table(options["y"]) and (format != "plink" or "key" in options):
         return _joined(data, format, memory, options)
     if format is not None:
@@ -137,6 +139,20 @@ def open_source(
             raise
         option = str(error).rsplit(" ", 1)[-1]
         raise SourceError(f"{data}: the {format} reader has no option {option}") from error
+
+
+def _without_target(data: Any, options: dict[str, Any]) -> Any:
+    """Return a data frame without the column that is the target, which becomes the option y."""
+    if options.get("target") is None or "y" in options:
+        return data
+    name = options.pop("target")
+    if not is_frame(data):
+        raise ParameterError(
+            f"{name!r} names a column of a data frame or a file; give the target of other data as "
+            "y="
+        )
+    data, options["y"] = split_target(data, name)
+    return data
 
 
 def _known(data: Any, format: str | None, memory: int | None, options: dict[str, Any]) -> Source:

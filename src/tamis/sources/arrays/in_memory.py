@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns, refuse_broken
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.core.sentences import suggestion
 from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.base import ColumnSource
 from tamis.sources.tables.dates import days, note_left_out
@@ -294,6 +295,20 @@ def picked_columns(data: Any, columns: list[int], kind: str | None = None) -> An
     if kind == "pandas":
         return picked.to_pandas()
     return picked.to_polars() if kind == "polars" else picked.to_native()
+
+
+def has_column(data: Any, name: str) -> bool:
+    """Return whether data is a data frame with a column of this name."""
+    return is_frame(data) and name in _as_frame(data).columns
+
+
+def split_target(data: Any, name: str) -> tuple[Any, Any]:
+    """Return a data frame without one of its columns, and that column."""
+    frame = _as_frame(data)
+    if name not in frame.columns:
+        near = suggestion(name, frame.columns, "it has")
+        raise InputError(f"the data has no column {name!r} to be the target; {near}")
+    return frame.drop(name).to_native(), frame[name].to_native()
 
 
 def as_table(data: Any) -> Any:
