@@ -232,3 +232,10 @@ def test_a_price_with_cents_is_a_number_to_predict(tamis, houses, tmp_path):
     learn = ("learn", path, "--target", "price")
     assert "row 4 has no label; leave such rows out with" in tamis(*learn).err
     assert tamis(*learn, "--missing-target", "drop").code == 0
+
+
+def test_info_describes_a_model_of_numbers(tamis, houses):
+    assert tamis("learn", houses, "--target", "price", "--out", "m").code == 0
+    facts = json.loads(tamis("info", "m", "--json").out)
+    assert facts["predicts"] == "numbers"
+    assert facts["progressive R²"] <= 1

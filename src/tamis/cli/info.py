@@ -109,17 +109,22 @@ def _of_model(data: str) -> dict[str, Any]:
     model = open_model(data)
     record = model.record
     test = record.get("test") or {}
+    if model.task == "regression":
+        predicted = {"predicts": "numbers"}
+    else:
+        predicted = {"classes": ", ".join(map(str, model.classes_.tolist()))}
     return {
         "method": record["method"],
         **{f"parameter {k}": v for k, v in record["parameters"].items()},
         "source": ", ".join(str(file.get("name", "")) for file in record.get("source") or []),
-        "classes": ", ".join(map(str, model.classes_.tolist())),
+        **predicted,
         "columns seen": record["n_features_in"],
         "features kept": record["kept"],
         **{f"{k} counted": v for k, v in record["work"].items()},
         **{f"bad lines, {k}": v for k, v in record["bad_lines"].items()},
         **({"progressive error": record["error"]} if "error" in record else {}),
-        **{f"test {k}": test[k] for k in ("rows", "accuracy") if k in test},
+        **({"progressive R²": record["progressive_r2"]} if "progressive_r2" in record else {}),
+        **{f"test {k}": test[k] for k in ("rows", "accuracy", "r2", "rmse") if k in test},
         "command": record.get("command"),
     }
 
