@@ -104,7 +104,8 @@ def retest_known(
             if z[i] < NEAR:
                 continue
             x = copy[:count]
-            x[:] = own_values[:count]
+            for t in range(count):
+                x[t] = own_values[t]
             background = _background(x)
             few = background == background or _has_few_levels(x)
             skew, kurtosis = _standardise(x)
@@ -146,9 +147,8 @@ def retest_known_against_numbers(
             continue
         count = present_rows(rows, values, indptr[j], indptr[j + 1], n, gap, own_rows, own_values)
         x, target = copy[:count], targets[:count]
-        x[:] = own_values[:count]
         for t in range(count):
-            target[t] = y[own_rows[t]]
+            x[t], target[t] = own_values[t], y[own_rows[t]]
         background, drawn = _background(x), 0
         for t in range(count):
             off[t] = background == background and x[t] != background
