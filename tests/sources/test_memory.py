@@ -227,7 +227,7 @@ def test_a_missing_value_is_refused_with_the_name_of_its_column(frame):
         (lambda: MemorySource(pl.Series([1, 2])), "an array of 1 dimensions"),
         (lambda: MemorySource(TABLE, names=Names.of("ab")), "2 names were given for 11 columns"),
         (lambda: MemorySource(TABLE, [0, 1]), "X has 23 rows but y has 2"),
-        (lambda: MemorySource(np.array([["a"]])).whole(), "columns 0 to 0 hold something that is"),
+        (lambda: MemorySource(np.array([[b"a"]])).whole(), "columns 0 to 0 hold something that is"),
         (
             lambda: MemorySource(pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])})).whole(),
             "column 'day' is of type Datetime",
