@@ -72,16 +72,16 @@ def test_an_encoded_target_is_used_unchanged():
 @pytest.mark.parametrize(
     ("y", "row", "shown"),
     [
-        ([0.0, 1.0, np.nan], 2, "np.float64(nan)"),
-        ([0.0, -np.inf, np.nan], 1, "np.float64(-inf)"),
+        ([0.0, 1.0, np.nan], 2, "nan"),
+        ([0.0, -np.inf, np.nan], 1, "-inf"),
         (np.array(["a", None], dtype=object), 1, "None"),
         (["a", None, "b"], 1, "None"),
         (["a", float("nan")], 1, "nan"),
         (pd.Series(["a", None, "b"], dtype="string"), 1, "<NA>"),
-        (pd.Series([1, None], dtype="Int64"), 1, "np.float64(nan)"),
+        (pd.Series([1, None], dtype="Int64"), 1, "nan"),
         (pd.Series(["a", None]).astype("category"), 1, "nan"),
-        (pl.Series([1, 2, None]), 2, "np.float64(nan)"),
-        (np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), 1, "np.datetime64('NaT','D')"),
+        (pl.Series([1, 2, None]), 2, "nan"),
+        (np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), 1, "NaT"),
     ],
 )
 def test_a_missing_target_is_refused_with_its_row(y, row, shown):

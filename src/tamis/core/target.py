@@ -296,8 +296,10 @@ def refuse_missing(array: npt.NDArray[Any]) -> None:
     bad = missing_values(array)
     if bad.any():
         row = int(np.argmax(bad))
+        value = array[row]  # the repr of a number of numpy is not the same in every version
+        shown = value if isinstance(value, np.number | np.datetime64) else repr(value)
         raise InputError(
-            f"Input y contains NaN, infinity or a missing value in row {row} ({array[row]!r}); "
+            f"Input y contains NaN, infinity or a missing value in row {row} ({shown}); "
             "drop the rows that have no target (of a file: --missing-target drop, "
             "missing_target='drop')"
         )
