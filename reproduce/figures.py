@@ -29,7 +29,7 @@ def beside(paper: str, results: Results | None, studies: dict[str, Any], known: 
     parts = {
         "saola": lambda: [
             *ofs(studies["ofs"], known), *sizes(studies.get("sizes"), known),
-            *orders(studies.get("saola-orders"), "SAOLA: random orders (Figures 6 and 7)"),
+            *orders(studies.get("saola-orders"), "SAOLA: random orders (Figures 6 and 7)", CHOSEN),
             *thresholds(studies.get("thresholds")),
         ],
         "osfs": lambda: [
@@ -141,7 +141,17 @@ def sizes(found: Results | None, known: Any) -> list[str]:
     ]
 
 
-def orders(curves: Any, title: str) -> list[str]:
+NO_RESULT = "A `-` has no result: the run was stopped at a limit, or is still to be made.\n"
+
+#: What the orders of SAOLA show besides.
+CHOSEN = (
+    "`saola:paper` picks its measure from the first columns. dexter holds counts, and in some "
+    "orders its first columns look like categories: then SAOLA takes mutual information and keeps "
+    "one feature. `saola:z` is SAOLA with Fisher's z in every order.\n"
+)
+
+
+def orders(curves: Any, title: str, note: str = "") -> list[str]:
     """Return the spread over random orders of arrival."""
     if curves is None:
         return []
@@ -160,7 +170,9 @@ def orders(curves: Any, title: str) -> list[str]:
             ])  # fmt: skip
     heads = ["data, method, classifier", "accuracy: lowest", "mean", "highest", "sd",
              "kept: lowest", "mean", "highest"]  # fmt: skip
-    return [f"### {title}\n", "The figures are printed without numbers.\n", *grid(heads, lines)]
+    more = [note] if note else []
+    unprinted = "The figures are printed without numbers.\n"
+    return [f"### {title}\n", unprinted, *more, *grid(heads, lines)]
 
 
 def _short(method: str) -> str:
@@ -180,6 +192,7 @@ def thresholds(curves: Any) -> list[str]:
             lines.append([f"{data}, {v:g}", *(["-"] * 3 if math.isnan(k + a + b) else shown)])
     return [
         "### SAOLA: relevance thresholds (Figure 8)\n",
+        *([NO_RESULT] if any("-" in line for line in lines) else []),
         *grid(["data, threshold in bits", "kept", "KNN", "J48"], lines),
     ]
 
@@ -279,7 +292,9 @@ def over_time(curves: Any) -> list[str]:
         lines.append([f"{data}, `{method}`", *(at.get(round(s, 3), "-") for s in shown)])
     return [
         "### OSFS: features that arrive over time (Figure 10)\n",
-        "KNN accuracy, and in brackets the number kept, after a share of the features.\n",
+        "KNN accuracy, and in brackets the number kept, after a share of the features. `all` needs "
+        "all features, so it has one point.\n",
+        *([NO_RESULT] if any("-" in line for line in lines if "`all`" not in line[0]) else []),
         *grid(["data, method", *(f"{100 * s:.0f}%" for s in shown)], lines),
     ]
 

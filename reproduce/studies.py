@@ -123,7 +123,7 @@ STUDIES = {
         ("knn",),
     ),
     "rivals": Study(
-        "compare", same("dexter", "arcene", "madelon", "colon", "leukemia", "prostate"),
+        "compare", same("dexter", "arcene", "madelon"),
         {f"HITON-PC {alpha:g}": f"hiton-pc:paper:alpha={alpha:g}{BOUNDED}"
          for alpha in (0.01, 0.05)}
         | {f"LARS {k}": f"lars:paper:n_features={k}" for k in RIVAL_SIZES}

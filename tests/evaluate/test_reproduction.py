@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from reproduce import __main__ as command
 from reproduce import claims, figures, page, rows, studies
 from reproduce.page import _power, _side_by_side, _summary
-from reproduce.plans import LARGE, PLANS, Plan
+from reproduce.plans import LARGE, PLANS, SAOLA, Plan
 
 from tamis.engine.known_selectors import parse_method
 from tamis.evaluate import compare
@@ -147,10 +147,16 @@ def test_what_was_not_run_is_named():
     def run(sets):
         return SimpleNamespace(params={"data": [{"name": one} for one in sets]})
 
-    whole = {name: run(study.data) for name, study in studies.STUDIES.items()} | {"ofs": True}
-    assert page._left(whole) == []
+    whole = {name: run(study.data) for name, study in studies.STUDIES.items()}
+    whole["ofs"] = {name: {} for name in (*SAOLA.sets, *LARGE.sets)}
+    assert page._left(whole, {}) == []
     assert set(page.WHAT_STUDIES_ARE) == set(whole)
-    some = page._left(whole | {"gamma": None, "orders": run([])})[0]
+    some = page._left(whole | {"gamma": None, "orders": run([]), "ofs": {"news20": {}}}, {})[0]
+    assert "(its Tables VI to VIII) on dexter, " in some
+    most = SimpleNamespace(data=[one for one in PLANS["sfs_fi"].sets if one != "cns"])
+    assert page._left(whole, {"sfs_fi": most})[0].startswith("**Not run yet:** SFS-FI on cns.")
+    assert "news20" not in some
+    assert "arcene" not in some  # not a set of the paper
     assert "SFS-FI's gamma (its Figures 4 to 7)" in some
     assert "OSFS on random orders (its Figures 11 to 13) on madelon" in some
 
