@@ -112,7 +112,7 @@ def test_compressed_columns_hold_what_the_dense_ones_did(run, seed, n, width):
     picks = np.flatnonzero(np.random.default_rng(seed).random(width) < 0.7)[::-1]
     indptr = np.zeros(len(picks) + 1, np.int64)
     rows, values = np.empty(n * len(picks), np.int32), np.empty(n * len(picks))
-    run(dense, picks, indptr, rows, values)
+    run(dense.reshape(-1, order="F"), n, picks, indptr, rows, values)
     again = np.zeros((n, len(picks)))
     for i in range(len(picks)):
         inside = slice(indptr[i], indptr[i + 1])

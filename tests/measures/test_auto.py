@@ -15,7 +15,8 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+from tamis.kernels.information import count_levels
+from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty, auto
 from tamis.measures.auto import BY_DATA, BY_NAME, SAMPLED, choose, resolve
 
 N = 400
@@ -201,3 +202,21 @@ def test_a_search_can_vary_the_level():
     grid = {"saola__alpha": [0.3, 0.5]}
     found = GridSearchCV(make_pipeline(SAOLA(), GaussianNB()), grid, cv=2).fit(X, y)
     assert found.best_params_["saola__alpha"] in (0.3, 0.5)
+
+
+@pytest.mark.parametrize("run", [count_levels, count_levels.py_func], ids=["compiled", "plain"])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_levels_are_counted_alike_in_few_and_in_many_columns(monkeypatch, run, n):
+    """Many columns are counted by another kernel, but for those with many levels or odd ones."""
+    rng = np.random.default_rng(n)
+    X = rng.integers(-1, 2, (n, 12)).astype(float)
+    X[:, 1], X[:, 2], X[:, 3] = 5.0, rng.integers(0, 30, n), rng.integers(0, 2, n) * 1000
+    X[:, 4:6] *= rng.random((n, 2)) < 0.1
+    block, picks = ColumnBlock.of(X), np.array([0, 1, 2, 3, 4, 7, 11])
+    monkeypatch.setattr(auto, "count_levels", run)
+    results = []
+    for many in (10**9, 1):
+        monkeypatch.setattr(auto, "MANY", many)
+        results.append([part.tolist() for part in auto._count_levels(block, picks)])
+    assert results[0] == results[1]
+    assert results[0][0] == [len(np.unique(X[:, j])) for j in picks]

@@ -18,7 +18,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.kernels.exact_tests import fisher, least_fisher
-from tamis.kernels.saddle_point import sum_p
+from tamis.kernels.saddle_point import TRUSTWORTHY, find_doubted, find_trusted, sum_p
 from tamis.measures.auto import from_name, named
 from tamis.measures.measure import Measure
 from tamis.measures.p_values import (
@@ -364,6 +364,29 @@ def test_the_saddle_point_is_a_permutation_p_value(kind: str, drawn: int) -> Non
         half = 0.5 / x.std() if kind == "counts" else 0.0  # half a step of the lattice
         p = sum_p(z, at - math.copysign(half, at), drawn)
         assert p / 2 == pytest.approx(exact, rel=0.15)
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, sparse.csc_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n", [9, 64, 301])
+def test_columns_are_trusted_without_exact_moments_only_where_these_would_agree(layout, n) -> None:
+    """Heavy tails, large means, tiny and huge numbers, few nonzeros, and levels near the limit."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 400)) * 10.0 ** rng.uniform(0, 3, 400) + rng.normal(size=400)
+    X[:, 100:200] = np.sign(X[:, 100:200]) * np.abs(X[:, 100:200]) ** rng.uniform(1, 6, 100)
+    X[:, 200:250] += 10.0 ** rng.uniform(3, 15, 50)
+    X[:, 250:300] *= 10.0 ** rng.uniform(-170, 60, 50)
+    X[:, 300:350] *= rng.random((n, 50)) < 0.2
+    X[:, 350] = 7.0
+    flat, indptr, rows, values = ColumnBlock.of(layout(X)).arrays
+    picks, z = np.arange(400), rng.uniform(2, 9, 400)
+    moments = n, rng.choice([0.05, 1.0, 5.0]), 2.0
+    trusted, doubts = np.empty(400, np.bool_), np.empty(400, np.uint8)
+    find_doubted(flat, indptr, rows, values, picks, z, *moments, 0, 400, doubts)
+    for run in (find_trusted, find_trusted.py_func):
+        with np.errstate(all="ignore"):
+            run(flat, indptr, values, picks, z, *moments, 0, 400, trusted)
+        assert np.all(doubts[trusted] == TRUSTWORTHY)
+        assert trusted.sum() > (0.4 if n > 9 else 0.0) * np.sum(doubts == TRUSTWORTHY)
 
 
 def test_skew_numbers_and_a_rare_class_are_not_found_by_chance() -> None:

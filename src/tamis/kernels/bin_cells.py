@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
-from tamis.kernels.levels import gather_nonzeros
-from tamis.kernels.shapes import MOST_BINS, fisher, shape_column, target_table
+from tamis.kernels.shapes import MOST_BINS, fisher
 
 #: With at least so many rows expected in every cell, the law of the whole table can be trusted;
 #: with fewer if neither bins nor classes differ much in size.
@@ -20,37 +19,26 @@ EXPECTED, EXPECTED_IF_EQUAL, EQUAL = 25.0, 5.0, 3.0
 
 @jit
 def least_of_cells(
-    flat, indptr, rows, values, unordered, bins, groups, weights, group_counts, norms, picks, p
+    indptr, rows, codes, level_counts, n_bins, backgrounds, unordered, groups, group_counts, p
 ):  # fmt: skip
-    """Write the least p-value of the cells of picked columns, times their number.
+    """Write the least p-value of the cells of shaped columns, times their number.
 
     Writes -1 where every expected count is large enough for the law of the whole table.
     """
-    n, n_groups, dense = len(groups), len(group_counts), len(indptr) == 0
-    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense)
-    sizes, codes, scores = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1)
-    listed, binned, scored = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
-    counts, table = np.empty(MOST_BINS, np.int64), np.empty((MOST_BINS, n_groups), np.int64)
-    sums = np.empty(len(norms))
-    logs = np.zeros(n + 1)
+    n, n_groups = len(groups), len(group_counts)
+    table, logs = np.empty((MOST_BINS, n_groups), np.int64), np.zeros(n + 1)
     for k in range(2, n + 1):
         logs[k] = logs[k - 1] + np.log(k)
-    from_rows, from_values = (own_rows, own_values) if dense else (rows, values)
-    for i in range(len(picks)):
-        j = picks[i]
-        if dense:
-            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
-        else:
-            first, last = indptr[j], indptr[j + 1]
-        length, width, background, base, _, _, _, _ = shape_column(
-            from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
-            listed, binned, scored, counts,
-        )  # fmt: skip
-        target_table(
-            listed[:length], binned, scored, width, background, base, groups, weights,
-            group_counts, table, sums,
-        )  # fmt: skip
-        p[i] = _least(table, counts, width, group_counts, n, unordered[j], logs)
+    for i in range(len(p)):
+        table[:] = 0
+        for c in range(n_groups if backgrounds[i] >= 0 else 0):
+            table[backgrounds[i], c] = group_counts[c]
+        for t in range(indptr[i], indptr[i + 1]):
+            c = groups[rows[t]]
+            table[codes[t], c] += 1
+            if backgrounds[i] >= 0:
+                table[backgrounds[i], c] -= 1
+        p[i] = _least(table, level_counts[i], n_bins[i], group_counts, n, unordered[i], logs)
 
 
 @jit

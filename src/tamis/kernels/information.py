@@ -255,6 +255,23 @@ def _count_in_words(codes, n, n_classes, members, n_words, rest, counts):
 
 
 @jit
+def count_levels(flat, n, picks, n_levels, commonest):
+    """Write how many levels picked dense columns have, and the rows of the commonest.
+
+    Columns with values that are not whole and small, or with many levels, get -1 levels.
+    """
+    n_words, one_class = (n + WORD - 1) // WORD, np.int64(1)  # no literal: see `levels`
+    codes, rest = np.zeros(n_words * WORD, np.int8), np.empty(n_words, np.uint64)
+    everyone, counts = np.full(n_words, ~np.uint64(0)), np.empty(MOST_SWEPT, np.int64)
+    for i in range(len(picks)):
+        n_levels[i], commonest[i] = -1, 0
+        if _as_codes(flat, picks[i] * n, n, codes):
+            n_levels[i] = _count_in_words(codes, n, one_class, everyone, n_words, rest, counts)
+        for level in range(n_levels[i]):
+            commonest[i] = max(commonest[i], counts[level])
+
+
+@jit
 def _two_by_two(count, ones, class_counts, table, class_entropy):
     """Return information and entropy of a column of `count` equal entries, `ones` in class 1."""
     n = class_counts[0] + class_counts[1]

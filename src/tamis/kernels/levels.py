@@ -117,11 +117,14 @@ def gather_nonzeros(column, rows, values):
 
 
 @jit
-def compress(dense, picks, indptr, rows, values):
-    """Compress some dense columns; the arrays need the length of all their entries."""
+def compress(flat, n, picks, indptr, rows, values):
+    """Compress some dense columns, of n rows each, that lie end to end in `flat`.
+
+    The other arrays need the length of all their entries.
+    """
     for i in range(len(picks)):
-        at = indptr[i]
-        indptr[i + 1] = at + gather_nonzeros(dense[:, picks[i]], rows[at:], values[at:])
+        at, first = indptr[i], picks[i] * n
+        indptr[i + 1] = at + gather_nonzeros(flat[first : first + n], rows[at:], values[at:])
 
 
 @jit

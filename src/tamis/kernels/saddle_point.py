@@ -14,6 +14,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.exact_tests import fisher
+from tamis.kernels.lanes import LANES, load, spread, store
 from tamis.kernels.sorting import argsort
 
 #: Codes of the tests, like those of `tamis.kernels.exact_tests`.
@@ -231,6 +232,64 @@ def _spread_out(flat, indptr, rows, values, j, x):
 
 
 # --- columns, in kernels that are compiled only when they are needed -----------------------------
+
+
+@jit
+def find_trusted(
+    flat, indptr, values, picks, z, n, target_skew, target_kurtosis, lo, hi, trusted
+):  # fmt: skip
+    """Mark the picked columns lo..hi-1 that `find_doubted` would call trustworthy, if it is clear.
+
+    Nearly all columns of most data are, so this takes sums in any order, which is fast, and leaves
+    the rest to that kernel: columns near the limit, or whose sums may be rounded too much.
+    """
+    dense = len(indptr) == 0
+    there, sums = flat if dense else values, np.empty(3 * LANES)
+    for i in range(lo, hi):
+        j = picks[i]
+        first, last = (j * n, (j + 1) * n) if dense else (indptr[j], indptr[j + 1])
+        whole, total = last - (last - first) % LANES, spread(0.0)
+        for t in range(first, whole, LANES):
+            total = total + load(there, t)
+        store(sums, 0, total)
+        mean = 0.0
+        for k in range(LANES):
+            mean += sums[k]
+        for t in range(whole, last):
+            mean += there[t]
+        mean /= n
+        middle, squares, cubes, fourths = spread(mean), spread(0.0), spread(0.0), spread(0.0)
+        for t in range(first, whole, LANES):
+            centred = load(there, t) - middle
+            square = centred * centred
+            squares = squares + square
+            cubes = cubes + square * centred
+            fourths = fourths + square * square
+        store(sums, 0, squares)
+        store(sums, LANES, cubes)
+        store(sums, 2 * LANES, fourths)
+        zeros = n - (last - first)
+        variance, skew, kurtosis = zeros * mean**2, -zeros * mean**3, zeros * mean**4
+        for k in range(LANES):
+            variance += sums[k]
+            skew += sums[LANES + k]
+            kurtosis += sums[2 * LANES + k]
+        for t in range(whole, last):
+            square = (there[t] - mean) ** 2
+            variance += square
+            skew += square * (there[t] - mean)
+            kurtosis += square * square
+        variance /= n
+        # No power below is rounded to zero or infinity, and no digit of the mean matters.
+        clear = variance > 1e-60 and variance < 1e60
+        clear = clear and 4e-15 * n * math.sqrt(1.0 + mean * mean / variance) < 1e-6
+        if clear:
+            power = kurtosis / n / variance**2
+            skew = abs(skew / n) / variance**1.5 + 1e-5 * (1.0 + math.sqrt(power))
+            kurtosis = abs(power - 3.0) + 1e-5 * (1.0 + power)
+            clear = skew * abs(target_skew) * z[i] ** 3 / (6.0 * math.sqrt(n)) <= TRUSTED
+            clear = clear and kurtosis * abs(target_kurtosis) * z[i] ** 4 / (24.0 * n) <= TRUSTED
+        trusted[i] = clear
 
 
 @jit

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
+from tamis.kernels.lanes import LANES, filled, load, spread, store
 
 #: Numbers that are tested together, before the faulty one is located.
 STRETCH = 1024
+
+#: Adding and subtracting this rounds to a whole number, in one of the two directions at least.
+TO_WHOLE = 1.5 * 2.0**52
 
 #: The largest finite number.
 LARGEST = float(np.finfo(np.float64).max)
@@ -20,16 +24,24 @@ def scan(values, most):
     The scan ends at the first number that is not finite.
     """
     not_whole, beyond = -1, -1
+    found = np.empty(2 * LANES)
+    larger, rounding = spread(2.0 * (LARGEST / most)), spread(TO_WHOLE)
     for lo in range(0, len(values), STRETCH):
         hi = min(lo + STRETCH, len(values))
-        # Without an exit from the loop the processor tests several numbers at once.
-        inside, whole = True, True
-        if not_whole < 0:
-            for t in range(lo, hi):
-                whole &= values[t] == np.floor(values[t])
-        for t in range(lo, hi):
-            inside &= abs(values[t]) <= most  # NaN is not
-        if inside and whole:
+        beyond_most, fractions = spread(0.0), spread(0.0)
+        for t in range(lo, hi - hi % LANES, LANES):
+            number = load(values, t)
+            scaled = number * larger  # infinite if beyond, or nearly so
+            beyond_most = beyond_most + filled(scaled - scaled)
+            up = number + rounding - rounding - number
+            down = rounding - number - rounding + number
+            fractions = fractions + filled(up - down)
+        store(found, 0, beyond_most)
+        store(found, LANES, fractions)
+        suspect = hi % LANES > 0
+        for i in range(LANES):
+            suspect |= found[i] > 0.0 or (not_whole < 0 and found[LANES + i] > 0.0)
+        if not suspect:
             continue
         for t in range(lo, hi):
             if values[t] - values[t] != 0.0:  # NaN and infinity, nothing else

@@ -162,7 +162,7 @@ def _cut(sizes, groups, n, bins, codes):
             codes[g] = g
         return groups
     small_too = True
-    begin = 0
+    begin = np.int64(0)  # a literal would be compiled once more
     while begin < groups:  # is there a segment of a quarter of a bin, or are there two values?
         end, rows = _segment(sizes, groups, n, bins, begin)
         if end > begin and 4 * rows * bins >= n:
@@ -172,7 +172,7 @@ def _cut(sizes, groups, n, bins, codes):
     for g in range(groups):
         heavy += sizes[g] * bins >= n
     small_too &= heavy < 2
-    found, begin = 0, 0
+    found, begin = 0, np.int64(0)
     while begin < groups:
         end, rows = _segment(sizes, groups, n, bins, begin)
         if end == begin:  # a value with many rows
@@ -376,7 +376,7 @@ def _rank_shares(sums, squares, fourth, sizes, scores, weights, norms, low_sums,
         top = most * most * (1 / norms[0] + 1 / norms[1]) / squares
     elif len(weights) > 0 and len(counts) == 2 and gaps == 0:
         most = min(low_sums[counts[0]], low_sums[counts[1]])
-        top = most * most * inverse_sum(counts, 2) / norms[0]
+        top = most * most * inverse_sum(counts, len(counts)) / norms[0]
     return min(1.0, share), top, fourth / (squares * squares)
 
 

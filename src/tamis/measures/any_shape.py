@@ -168,8 +168,10 @@ class AnyShape(Measure):
 
         def of_cells(form: TargetForm, picks: Ints) -> Floats:
             p = np.empty(len(picks))
-            unordered, bins = has_no_order(block), tested
-            least_of_cells(*block.arrays, unordered, bins, *form.arrays, picks, p)
+            if len(picks):
+                s = shape(block, picks, tested)
+                listed = s.indptr, s.rows, s.codes, s.level_counts, s.n_bins, s.backgrounds
+                least_of_cells(*listed, has_no_order(block)[picks], form.groups, form.counts, p)
             return p
 
         return [
@@ -456,9 +458,10 @@ class ShapedColumns(Prepared):
         )  # fmt: skip
 
 
-def shape(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
-    """Shape the picked columns of a block."""
+def shape(block: ColumnBlock, picks: npt.NDArray[np.intp], bins: int = 0) -> ShapedColumns:
+    """Shape the picked columns of a block into `bins`; 0 means as many as the rows allow."""
     v, n = compressed(block, picks), block.n_rows
+    bins = bins or bins_for(n)
     width, lengths = len(v), np.diff(v.indptr)
     indptr = np.concatenate([[0], np.cumsum(np.where(2 * lengths > n, n, lengths))])
     rows, codes = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int32)
@@ -470,7 +473,7 @@ def shape(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
     unordered = has_no_order(block)[picks]
     over_columns(
         lambda lo, hi: shape_columns(
-            v.indptr, v.indices, v.data, n, unordered, bins_for(n), lo, hi, *shaped.form
+            v.indptr, v.indices, v.data, n, unordered, bins, lo, hi, *shaped.form
         ),
         indptr,
     )
@@ -496,7 +499,9 @@ class ShapePanel(RowListPanel):
         self._cells["classes"] = np.zeros((0, len(self._form.counts)), np.int64)
         self._last: Any = None
 
-    prepare = staticmethod(shape)
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
+        """Prepare the picked columns."""
+        return shape(block, picks)
 
     def between_many(self, columns: ShapedColumns, lo: int, hi: int) -> Floats:
         """Return the dependence of prepared columns lo..hi-1 on every kept column."""

@@ -14,12 +14,16 @@ from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 from tamis.core.target import Target
+from tamis.kernels.information import count_levels
 from tamis.kernels.scan import LARGEST, scan
-from tamis.measures.measure import Measure
+from tamis.measures.measure import Ints, Measure
 from tamis.measures.panels import code_columns
 
 #: Distinct values are counted in at most this many columns, spread over all of them.
 SAMPLED = 1024
+
+#: With so many values in these columns, a kernel of its own is worth compiling.
+MANY = 100_000
 
 #: Names that leave the measure to the data: "paper" is "auto" as in the papers.
 BY_DATA = ("auto", "paper")
@@ -154,10 +158,7 @@ def choose(
             some = np.linspace(0, width - 1, min(SAMPLED, width)).astype(np.int64)
             spread = np.intersect1d(some, spread)
         if len(spread):
-            coded = code_columns(block, spread - block.first)
-            starts = coded.level_pointers[:-1]
-            n_levels = np.add.reduceat((coded.level_counts > 0).astype(np.int64), starts)
-            off_commonest = block.n_rows - coded.level_counts[starts]
+            n_levels, off_commonest = _count_levels(block, spread - block.first)
             seen += len(spread)
             different += int(n_levels @ off_commonest)
             varied += int(off_commonest.sum())
@@ -172,3 +173,18 @@ def choose(
     return discrete, (
         f"every value is a whole number, one of {mean:.1f} different ones in its column on average"
     )
+
+
+def _count_levels(block: ColumnBlock, picks: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct values of some columns, and the rows off the commonest one of each."""
+    n_levels, commonest = np.full((2, len(picks)), -1, np.int64)
+    n = block.n_rows
+    if not block.is_sparse and len(picks) * n >= MANY:
+        count_levels(block.entries, n, picks, n_levels, commonest)
+    rest = np.flatnonzero(n_levels < 0)
+    if len(rest):
+        coded = code_columns(block, picks[rest])
+        starts = coded.level_pointers[:-1]
+        n_levels[rest] = np.add.reduceat((coded.level_counts > 0).astype(np.int64), starts)
+        commonest[rest] = coded.level_counts[starts]
+    return n_levels, n - commonest

@@ -38,6 +38,7 @@ from tamis.kernels.saddle_point import (
     SMOOTH,
     TRUSTWORTHY,
     find_doubted,
+    find_trusted,
     retest_against_numbers,
     retest_given,
     retest_smooth,
@@ -175,15 +176,19 @@ def _retest(
     """Test some columns again, in place, where the t or F law cannot be trusted."""
     n, of_block, logs = block.n_rows, block.arrays, log_factorials(block.n_rows)
     z = -ndtri(np.maximum(tested.p[picks], 1e-300) / 2)
-    doubts = np.empty(len(picks), np.uint8)
+    trusted, (flat, indptr, _, values) = np.empty(len(picks), np.bool_), of_block
 
     def over(picks: Ints, work: Callable[[int, int], None]) -> None:
         if len(picks):  # else a kernel would be compiled that is never needed
             over_columns(work, np.arange(len(picks) + 1) * n)
 
-    over(picks, lambda lo, hi: find_doubted(
-        *of_block, picks, z, n, form.skew, form.kurtosis, lo, hi, doubts
+    moments = form.skew, form.kurtosis
+    over(picks, lambda lo, hi: find_trusted(
+        flat, indptr, values, picks, z, n, *moments, lo, hi, trusted
     ))  # fmt: skip
+    picks, z = picks[~trusted], z[~trusted]
+    doubts = np.empty(len(picks), np.uint8)
+    over(picks, lambda lo, hi: find_doubted(*of_block, picks, z, n, *moments, lo, hi, doubts))
     if not len(form.values):
         few, smooth = picks[doubts == FEW_VALUES], picks[doubts == SMOOTH]
         if len(few):

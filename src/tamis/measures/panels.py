@@ -78,7 +78,7 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     indptr = np.zeros(len(picks) + 1, dtype=np.int64)
     rows = np.empty(len(picks) * block.n_rows, dtype=np.int32)
     values = np.empty(len(picks) * block.n_rows, dtype=np.float64)
-    compress(np.asfortranarray(block.values), picks, indptr, rows, values)
+    compress(block.arrays[0], block.n_rows, picks, indptr, rows, values)
     return Compressed(indptr, rows[: indptr[-1]], values[: indptr[-1]])
 
 

@@ -15,6 +15,7 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import suggestion
 from tamis.kernels.compressed_checks import first_broken
+from tamis.kernels.scan import scan
 from tamis.sources.base import ColumnSource
 from tamis.sources.tables.dates import days, note_left_out
 from tamis.sources.tables.table_columns import (
@@ -236,13 +237,16 @@ class MemorySource(ColumnSource):
                 )
             refuse_rounding(part.data, f"columns {lo} to {hi - 1}")
             return ColumnBlock(first, self.n_rows, part.widened(), names)
-        refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"columns {lo} to {hi - 1} hold something that is not a number: {error}"
             ) from error
+        wide = self._matrix.dtype.kind in "iu" and self._matrix.dtype.itemsize == 8
+        # The numbers nearest to 2^53 may be that after rounding, so the integers decide.
+        if wide and scan(dense.reshape(-1, order="F"), 2.0**53 - 1)[2] >= 0:
+            refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         return ColumnBlock(first, self.n_rows, dense, names)
 
 
