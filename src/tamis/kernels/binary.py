@@ -29,6 +29,7 @@ from tamis.kernels.heap import (
     remove,
     weakest,
 )
+from tamis.kernels.prefetch import prefetch
 from tamis.kernels.sorting import argsort
 
 #: The shared factor of the weights stays above this power of two, so that rescaling is exact.
@@ -72,6 +73,14 @@ def _score(first, last, indices, values, marks, weight, slots):
         slots[t - first] = slot
         score += weight[slot] * values[t]
     return score
+
+
+@inline
+def _look_ahead(r, indptr, indices, marks, width):
+    """Let the marks of row r, if there is one, arrive while the row before it is learned."""
+    if r + 1 < len(indptr):
+        for t in range(indptr[r], indptr[r + 1]):
+            prefetch(marks, width * indices[t])
 
 
 @inline
@@ -296,6 +305,7 @@ def learn_second_order(
     variance, per_gamma = np.empty(len(inside)), 1.0 / gamma
     for r in range(len(goals)):
         first, last = indptr[r], indptr[r + 1]
+        _look_ahead(r + 1, indptr, indices, marks, 1)
         score = _score(first, last, indices, values, marks, weight, slots)
         pull = _pull(score, goals[r], last - first, counts, fit)
         if pull == 0.0:
@@ -362,6 +372,7 @@ def learn_by_strength(
     for r in range(len(goals)):
         first, last = indptr[r], indptr[r + 1]
         score = 0.0
+        _look_ahead(r + 1, indptr, indices, marks, 2)
         for t in range(first, last):
             slot = int(max(-marks[2 * indices[t]], _NOBODY))
             slots[t - first] = slot
