@@ -104,13 +104,13 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, message):
     [
         ([], "Missing option '--out'; see tamis select --help"),
         (["--out", "run", "--method", "strainer"],
-         "method 'strainer' is not known; give package.module:Class, or one of "),
+         "Invalid value for '--method': 'strainer' is not "),
         (["--out", "run", "--measure", "fisher-z:alpha"], "fisher_z: 'alpha' is not of the fo"),
         (
             [*SAOLA, "--measure", "auto:statistic=z"],
             "saola has no parameter 'statistic'",
         ),
-        (["--out", "run", "--measure", "gini"], "the measure 'gini' is not known; give one"),
+        (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not k"),
         (["--out", "run", "--fast"], "No such option"),
         (["--out", "run", "--alpha", "5"], "Sieve: alpha=5.0 is not a number"),
         ([*SAOLA, "--alpha", "5"], "SAOLA: alpha=5.0 is not a number"),

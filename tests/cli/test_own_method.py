@@ -79,14 +79,14 @@ def test_a_custom_batch_method(tamis, days, kind):
         ("os:path", "os:path is not a selector: it is neither a rule nor a class with fit(X, y)"),
         ("my_own_methods:Plain", "my_own_methods:Plain is not a Rule of tamis.methods, so "),
         (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has measure, "),
-        ("saola:bound", "'saola:bound': 'bound' is not of the form name=value"),
+        ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
         ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of auto, paper"),
         (
             "saola:encode=x",
             "encode='x' is not known; give an encoder such as MDLP(), or one of mdlp, ",
         ),
         ("lars:alpha=0.1", "lars has no measure, so it takes no alpha"),
-        ("soala", "method 'soala' is not known; did you mean 'saola'?"),
+        ("soala", "Invalid value for '--method': 'soala' is not known; did you mean 'saola'?"),
     ],
 )
 def test_invalid_methods_are_reported_in_one_sentence(tamis, days, method, message):

@@ -125,3 +125,21 @@ def test_selecting_learning_and_predicting_need_neither_scikit_learn_nor_pandas(
     for command, (code, heavy, message) in zip(commands, after(*commands), strict=True):
         assert [name for name in heavy if name in UNNEEDED] == [], command
         assert code == (2 if command == "resume a" else 0), (command, message)
+
+
+def test_a_plain_selection_imports_only_the_measure_that_it_uses(tmp_path, svm):
+    script = (
+        "import sys\nfrom tamis.cli.main import cli\n"
+        "words = ['select', 't.svm', '--out', 'new', '--quiet']\n"
+        "with cli.make_context('tamis', words) as context:\n    cli.invoke(context)\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('tamis.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "tamis.measures.any_shape" in loaded
+    others = {"fisher_z", "g_squared", "mutual_information", "adjusted", "p_values"}
+    assert not {f"tamis.measures.{name}" for name in others} & set(loaded)
+    kernels = {"contingency", "correlation", "cuts", "exact_tests", "partial", "strata", "walk"}
+    assert not {f"tamis.kernels.{name}" for name in kernels} & set(loaded)

@@ -32,9 +32,9 @@ ESTIMATORS = [getattr(tamis, rule.public_name) for rule in BY_METHOD.values()]
 #: What every fitted estimator shows beyond its parameters.
 SHOWN = {
     "fit", "fit_transform", "transform", "inverse_transform", "get_support",
-    "get_feature_names_out", "get_params", "set_params", "set_output", "get_metadata_routing",
+    "get_feature_names_out", "get_params", "set_params", "set_output",
     "why", "plot", "kept_", "log_", "choices_", "n_features_in_", "scores_", "support_",
-    "ranking_", "paper",
+    "ranking_",
 }  # fmt: skip
 #: What those for feature streams, those with a measure and batch methods add.
 STREAM = {"start", "feed"}
@@ -65,10 +65,9 @@ def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     expected = SHOWN | OWN.get(kind.__name__, set())
     expected |= STREAM if hasattr(kind, "feed") else BATCH
     expected |= MEASURED if hasattr(fitted, "measure_") else set()
-    expected |= {"set_fit_request"} if hasattr(kind, "set_fit_request") else set()
     assert shown == expected
     of_sklearn = {name for base in (BaseEstimator, SelectorMixin) for name in dir(base)}
-    assert len(shown - of_sklearn) <= 17
+    assert len(shown - of_sklearn) <= 16
     for name in shown:
         assert getattr(fitted, name) is not None
 

@@ -31,24 +31,44 @@ from tamis.cli.output import echo, echo_json, followed, messages, progress, resu
 from tamis.core.errors import InputError, ParameterError, SourceError, TamisError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters, split_method
-from tamis.core.sentences import counted
+from tamis.core.sentences import counted, suggestion
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
     from tamis.methods import Rule
 
 
+def _method_name(value: str) -> str:
+    """Reject an unknown method before anything is imported; a class is imported when needed."""
+    try:
+        where, _ = split_method(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from None
+    if ":" not in where and where not in METHODS:
+        known = suggestion(where, sorted(METHODS), "give package.module:Class, or one of")
+        raise click.BadParameter(f"{where!r} is not known; {known}")
+    return value
+
+
+def _measure_name(value: str) -> str:
+    """Reject an unknown measure; its parameters are checked later."""
+    name = value.split(":")[0].replace("-", "_")
+    if name not in (known := ("auto", *MEASURES)):
+        raise click.BadParameter(f"{value!r} is not known; {suggestion(name, known)}")
+    return value
+
+
 @click.command("select", cls=Command)
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
 @click.option(
-    "--method", default="sieve", show_default=True, metavar="METHOD",
+    "--method", default="sieve", show_default=True, type=_method_name, metavar="METHOD",
     shell_complete=lambda ctx, param, typed: [name for name in METHODS if name.startswith(typed)],
     help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own. Parameters "
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option(
-    "--measure", default="auto", show_default=True, metavar="MEASURE",
+    "--measure", default="auto", show_default=True, type=_measure_name, metavar="MEASURE",
     shell_complete=lambda ctx, param, typed: [name for name in MEASURES if name.startswith(typed)],
     help=f"The measure that scores features: {', '.join(MEASURES)}. auto picks one from the data "
     "and reports it. Parameters may follow after colons, as in fisher_z:statistic=z.",

@@ -52,8 +52,9 @@ def rule_of(kind: Any) -> Any:
 def _known(method: str) -> type[Rule]:
     found = BY_METHOD.get(method)
     if found is None:
-        known = suggestion(method, sorted(BY_METHOD), "give package.module:Class, or one of")
-        raise ParameterError(f"method {method!r} is not known; {known}")
+        raise ParameterError(
+            f"method {method!r} is not known; {suggestion(method, sorted(BY_METHOD))}"
+        )
     return found
 
 
