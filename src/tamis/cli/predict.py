@@ -65,6 +65,9 @@ def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> Non
         echo_json(facts)
     elif not quiet:
         lines = tested(tally)
+        target = opened.record.get("target")
+        if not tally.labelled and target is not None and given["reading"].get("target") is None:
+            lines.append(f"if the data has the column {target!r}, --target {target!r} scores them")
         if out is None and not tally.labelled:
             lines.append("they were not written; give --out FILE, or --out - to print them")
         elif out not in (None, "-"):

@@ -308,6 +308,7 @@ def _facts(done: Learned, training: Training) -> dict[str, Any]:
     test, schedule = done.test, training.schedule
     return {
         "source": [source.identity() for source in training.sources],
+        "target": training.sources[0].target_name,
         "passes": schedule.passes,
         "shuffle": schedule.shuffle,
         "random_state": schedule.random_state,
