@@ -94,7 +94,7 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     state = new_state(selector, target, None)
     state.know_rows(store)
     selector.start(target, name_prefix=store.name_prefix, name_base=store.name_base)
-    selector.prepare(store.columns(), store.n_columns)
+    selector.prepare(store.columns())
     scorer = Scorer(selector, target, remember=True)
     found.setup = len(packed(scorer, store))
     copies = Copies(selector, lambda what: _counted(found, what))

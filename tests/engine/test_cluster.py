@@ -281,7 +281,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     task = next(tasks(wide, None, lambda *_: None, 0, Pace(2)))
     assert task.width == narrow
     selector = tamis.SAOLA()._to_selector().start(wide.target())
-    selector.prepare(wide.columns(), wide.n_columns)
+    selector.prepare(wide.columns())
     scorer, read = Scorer(selector, Target.of(wide.target())), []
     monkeypatch.setattr(
         ColumnStore, "read", lambda self, lo, hi, old=ColumnStore.read: (
@@ -297,7 +297,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
 
 def test_data_sent_to_workers_is_compact(wide):
     selector = tamis.SAOLA()._to_selector().start(wide.target())
-    selector.prepare(wide.columns(), wide.n_columns)
+    selector.prepare(wide.columns())
     selector.log_.append_bulk(np.zeros(1), 0.0, next(iter(selector.log_.reasons)))
     before = len(packed(selector, wide))
     selector.log_.expected = 10**7

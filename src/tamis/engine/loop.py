@@ -258,7 +258,7 @@ def take_all(
     need_blocks = at_hand and (state is not None or stop is not None)
     with announcing:
         selector.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
-        selector.prepare(columns.columns(), columns.n_columns)
+        selector.prepare(columns.columns())
         scorer = Scorer(selector, target, state is not None, need_blocks)
         stopper = None if stop is None else Stopper(stop, selector, target).over(columns)
         taken = advance(

@@ -289,7 +289,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     source: ColumnSource = MemorySource(X, y)
     if selector._encoding is not None:
         source = EncodedSource(source, selector._encoding, live._target)
-    live.prepare(source.columns(), source.n_columns)
+    live.prepare(source.columns())
     for lo, hi in pairwise([0, *sorted({*stops, p})]):
         for block in source.columns(None, lo, hi):
             live.update(live.score(block))

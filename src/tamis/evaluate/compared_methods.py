@@ -180,7 +180,7 @@ def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> Non
     names = [name for name in rule.parameter_names if name in selector.get_params(deep=False)]
     between = rule(**{name: getattr(selector, name) for name in names}).auto_measures()
     at = at_level(between[0], level), at_level(between[1], level)
-    measure, _ = choose(source.columns(), target, source.n_columns, at)
+    measure, _ = choose(source.columns(), target, at)
     selector.set_params(measure=measure, **({} if alpha is None else {"alpha": None}))
 
 

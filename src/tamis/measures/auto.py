@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis._registry import MEASURES, Lazy
-from tamis.core.blocks import ColumnBlock, most_levels
+from tamis.core.blocks import ColumnBlock, Compressed, most_levels
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import suggestion
 from tamis.core.target import Target
@@ -19,8 +20,12 @@ from tamis.kernels.scan import LARGEST, scan
 from tamis.measures.measure import Ints, Measure
 from tamis.measures.panels import code_columns
 
-#: Distinct values are counted in at most this many columns, spread over all of them.
-SAMPLED = 1024
+#: Distinct values are counted in this many columns; of as many again in every second one, of twice
+#: as many again in every fourth one, and so on.
+SAMPLED = 256
+
+#: A column with fewer values that are not zero says little about whether numbers are categories.
+FILLED = 16
 
 #: With so many values in these columns, a kernel of its own is worth compiling.
 MANY = 100_000
@@ -127,7 +132,6 @@ def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
 def choose(
     blocks: Iterable[ColumnBlock],
     target: Target,
-    n_columns: int | None = None,
     choices: tuple[Measure, Measure] | None = None,
     name_of: Callable[[ColumnBlock, int], str] = ColumnBlock.name_of,
     *,
@@ -137,34 +141,40 @@ def choose(
 
     Discrete columns (whole numbers with few distinct values) with a class target get the first of
     two `choices`; everything else gets the second. Every block is scanned for fractions. Distinct
-    values are counted in columns that are picked by arrival number, spread over all `n_columns`,
-    so that block boundaries do not matter; with `every`, in every column, so that the order of
-    columns does not matter either. A column is weighted by the rows that differ from its
-    most common value: among thousands of nearly empty columns, the few that vary matter.
+    values are counted in some of the columns that have at least `FILLED` values other than zero,
+    or in some of the others if no column has; with `every`, in every column. They are picked by
+    how many such columns came before, so that block boundaries do not matter, and the order of
+    columns hardly does: among thousands of nearly empty columns, a sample finds the few that vary
+    by luck. A column is weighted by the rows that differ from its most common value.
     """
     discrete, continuous = choices or usual_choices()
     if not target.is_classes:
         return continuous, "the target is a number, not a class"
-    seen, different, varied, all_discrete = 0, 0, 0, True
+    # Of nearly empty columns, and of the others: how many came, how many rows differ from the most
+    # common value, and the same times the distinct values.
+    came, varied, different = (np.zeros(2, dtype=np.int64) for _ in range(3))
+    all_discrete = True
     for block in blocks:
         _, not_whole, _ = scan(block.entries, LARGEST)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"
         all_discrete &= block.kind == "discrete"
-        width = n_columns or block.first + block.width
-        spread = np.arange(block.first, block.first + block.width)
-        if not every:
-            some = np.linspace(0, width - 1, min(SAMPLED, width)).astype(np.int64)
-            spread = np.intersect1d(some, spread)
-        if len(spread):
-            n_levels, off_commonest = _count_levels(block, spread - block.first)
-            seen += len(spread)
-            different += int(n_levels @ off_commonest)
-            varied += int(off_commonest.sum())
-    if not seen:
+        filled = np.ones(block.width, np.bool_) if every else _filled(block)
+        for kind in (0, 1):
+            columns = np.flatnonzero(filled == kind)
+            number = came[kind] + np.arange(len(columns))
+            came[kind] += len(columns)
+            if not every:
+                columns = columns[number % (1 << np.frexp(number // SAMPLED)[1]) == 0]
+            if len(columns):
+                n_levels, off_commonest = _count_levels(block, columns)
+                different[kind] += int(n_levels @ off_commonest)
+                varied[kind] += int(off_commonest.sum())
+    if not came.any():
         return continuous, "there are no columns"
-    mean = different / varied if varied else 1.0
+    kind = int(varied[1] > 0)
+    mean = different[kind] / varied[kind] if varied[kind] else 1.0
     if not all_discrete and mean > most_levels(target.n_rows):
         return continuous, (
             f"a value is one of {mean:.0f} different ones in its column on average, too many for "
@@ -173,6 +183,25 @@ def choose(
     return discrete, (
         f"every value is a whole number, one of {mean:.1f} different ones in its column on average"
     )
+
+
+def _filled(block: ColumnBlock) -> npt.NDArray[np.bool_]:
+    """Return which columns have at least `FILLED` values that are not zero."""
+    values = block.values
+    if isinstance(values, Compressed):
+        stored = np.diff(values.indptr)
+        if not values.data.all():
+            other = np.concatenate([[0], np.cumsum(values.data != 0)])
+            stored = other[values.indptr[1:]] - other[values.indptr[:-1]]
+        return np.asarray(stored >= FILLED)
+    # Row by row, as far as needed: most columns of a dense table are soon found to be filled.
+    found = np.zeros(block.width, dtype=np.int64)
+    lo, hi = 0, 4 * FILLED
+    while lo < block.n_rows and len(open_ := np.flatnonzero(found < FILLED)):
+        part = values[lo:hi] if lo == 0 else values[lo:hi, open_]
+        found[open_] += np.count_nonzero(part, axis=0)
+        lo, hi = hi, 2 * hi
+    return found >= FILLED
 
 
 def _count_levels(block: ColumnBlock, picks: Ints) -> tuple[Ints, Ints]:

@@ -470,7 +470,7 @@ class Measuring(Gating):
             name = self.rule.public_name
             self._use(measure, f"it is the default of {name}" if own else "it was given")
 
-    def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+    def prepare(self, blocks: Iterable[ColumnBlock]) -> None:
         """Pick a measure if that was left to the data."""
         if not hasattr(self, "measure_"):
             rule = self.rule
@@ -482,7 +482,7 @@ class Measuring(Gating):
             measure, why = between[1], f"{type(between[0]).__name__} cannot use {cannot}"
             if not cannot:
                 measure, why = choose(
-                    blocks, self._target, n_columns, between, self.name_of, every=self.free_order
+                    blocks, self._target, between, self.name_of, every=self.free_order
                 )
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 

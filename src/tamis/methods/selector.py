@@ -161,7 +161,7 @@ class ColumnSelector:
     def _begin(self) -> None:
         """Set up for new columns; the target, the names and the log are already set."""
 
-    def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+    def prepare(self, blocks: Iterable[ColumnBlock]) -> None:
         """Make the pass over the columns that must come before the first one is scored, if any."""
 
     @abstractmethod
@@ -228,7 +228,7 @@ class ColumnSelector:
     def run(self, source: ColumnSource, y: Any, width: int | None = None) -> Self:
         """Select from a whole source, block after block: the loop that any other must equal."""
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
-        self.prepare(source.columns(), source.n_columns)
+        self.prepare(source.columns())
         self.log_.expected = source.n_columns or 0
         for block in source.columns(width):
             self.update(self.score(block))

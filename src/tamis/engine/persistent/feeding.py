@@ -132,7 +132,7 @@ class Feeding:
         self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
         self._check_rows()
         if self.source.n_columns != 0:  # without columns no measure could be picked
-            state.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
+            state.selector.prepare(map(self._ready, self._blocks()))
         take, replaced, nameless = self._survey()
         self.fed.again = nameless and not self.done and any(line["done"] for line in same)
         if self.fed.again:

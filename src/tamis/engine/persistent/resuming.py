@@ -224,7 +224,7 @@ def resume(
         chosen, blank = state.selector, state.selector.fresh()
         blank.start(state.target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         for one in (blank, chosen):
-            one.prepare(columns.columns(), columns.n_columns)
+            one.prepare(columns.columns())
         at_hand = execute is None or not columns.portable
 
         def commit(end: int, *, done: bool = False) -> None:

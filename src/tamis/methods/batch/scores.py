@@ -112,7 +112,7 @@ class ScoredBatch(BatchSelector):
         self._features, self._scores = np.zeros(0, np.int64), np.zeros(0)
         self._model: Any = None
 
-    def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+    def prepare(self, blocks: Iterable[ColumnBlock]) -> None:
         """Fit the model of the rule to all columns."""
         self._model = self.rule.fit(map(self._ready, blocks), self._target)
         self.log_.template_fields.update(getattr(self._model, "fields", {}))
