@@ -116,7 +116,8 @@ def open_source(
     if is_path:
         data, format = _place(data, format)
     opener: Callable[..., Source] = MemorySource
-    data = data if is_path else _without_target(data, options)
+    if not is_path and format is None:
+        data = _without_target(data, options)
     if "y" in options and _is_table(options["y"]) and (format != "plink" or "key" in options):
         return _joined(data, format, memory, options)
     if format is not None:
