@@ -116,8 +116,7 @@ def open_source(
     if is_path:
         data, format = _place(data, format)
     opener: Callable[..., Source] = MemorySource
-    if not is_path and format is None:
-        data = _without_target(data, options)
+    data = data if is_path else _without_target(data, format, options)
     if "y" in options and _is_table(options["y"]) and (format != "plink" or "key" in options):
         return _joined(data, format, memory, options)
     if format is not None:
@@ -142,9 +141,12 @@ def open_source(
         raise SourceError(f"{data}: the {format} reader has no option {option}") from error
 
 
-def _without_target(data: Any, options: dict[str, Any]) -> Any:
-    """Return a data frame without the column that is the target, which becomes the option y."""
-    if options.get("target") is None or "y" in options:
+def _without_target(data: Any, format: str | None, options: dict[str, Any]) -> Any:
+    """Return a data frame without the column that is the target, which becomes the option y.
+
+    A format, as of a query on an open connection, has a reader that knows the target.
+    """
+    if format is not None or options.get("target") is None or "y" in options:
         return data
     name = options.pop("target")
     if not is_frame(data):
