@@ -59,3 +59,12 @@ def test_features_that_must_stay(tamis, patients, tmp_path, how):
     assert tamis("why", out, "by_age").out == "by_age is kept: you asked for it\n"
     sentence = tamis(*arguments, "--force", "--keep", "wage").one_sentence()
     assert "has no column 'wage', which keep names" in sentence
+
+
+def test_no_command_is_suggested_that_would_leave_out_the_covariates(tamis, patients, tmp_path):
+    table = pd.read_csv(patients)
+    table.loc[::9, ["own", "by_age"]] = np.nan
+    table.assign(more=["a", "b", "c"] * 100).to_csv(patients, index=False)
+    saola = ("select", patients, "--target", "sick", "--method", "saola", "--out", tmp_path / "run")
+    assert "this works: tamis select" in tamis(*saola).one_sentence()
+    assert "this works" not in tamis(*saola, "--given", "age").one_sentence()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -91,4 +92,4 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
     elif not quiet:
         names = selection.kept_names
         kept = counted(len(names), "feature is", "features are")
-        echo(f"{kept} kept; see {run}/selected.csv" if names else "no feature is kept")
+        echo(f"{kept} kept; see {Path(run, 'selected.csv')}" if names else "no feature is kept")

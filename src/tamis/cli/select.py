@@ -228,6 +228,8 @@ def _with_all_problems(error: TamisError, options: Any) -> TamisError:
     )
     if "target" not in reading or is_table not in ("csv", "parquet", "arrow"):
         return error
+    if options.given or options.weights:
+        return error  # the command that works for these data would leave them out
     handled = ["gaps"] if options.missing not in ("auto", "error") else []
     handled += ["words"] if options.encode or options.measure != "auto" else []
     method = split_method(options.method)[0]
