@@ -144,6 +144,21 @@ def test_blocks_do_not_change_what_is_counted(layout, filled, monkeypatch):
         assert choose(parts, CLASSES) == expected
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
+@pytest.mark.parametrize("gap", [np.nan, np.inf, -np.inf])
+def test_gaps_are_neither_counted_nor_hide_fractions(layout, gap):
+    """Kernels that count distinct values must not see them: they would write past their arrays."""
+    X = whole_numbers(3)
+    X[::9, 0] = gap
+    X[0, 1] = gap
+    measure, why = picked(ColumnBlock.of(layout(X)), CLASSES)
+    assert measure == MutualInformation(alpha=0.01)
+    assert "one of 3.0 different ones" in why
+    X[1:, 0] = np.where(np.isfinite(X[1:, 0]), X[1:, 0] + 0.5, gap)
+    why = picked(ColumnBlock.of(layout(X)), CLASSES)[1]
+    assert why == "column 'x0' holds numbers that are not whole"
+
+
 def test_numbers_that_are_not_whole_are_found_in_any_block():
     X = whole_numbers(3)
     X[7, 4] = 0.5

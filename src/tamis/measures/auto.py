@@ -155,10 +155,14 @@ def choose(
     came, varied, different = (np.zeros(2, dtype=np.int64) for _ in range(3))
     all_discrete = True
     for block in blocks:
-        _, not_whole, _ = scan(block.entries, LARGEST)
+        not_finite, not_whole, _ = scan(block.entries, LARGEST)
+        if not_finite >= 0:
+            block = _without_gaps(block)
+            _, not_whole, _ = scan(block.entries, LARGEST)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"
+        block = block.without_zeros()
         all_discrete &= block.kind == "discrete"
         filled = np.ones(block.width, np.bool_) if every else _filled(block)
         for kind in (0, 1):
@@ -185,15 +189,23 @@ def choose(
     )
 
 
+def _without_gaps(block: ColumnBlock) -> ColumnBlock:
+    """Return a block with zeros for missing and infinite values, which kernels cannot count.
+
+    Whether they are refused, left out or a category is decided later.
+    """
+    values = block.values
+    if isinstance(values, Compressed):
+        finite = np.where(np.isfinite(values.data), values.data, 0.0)
+        return replace(block, values=Compressed(values.indptr, values.indices, finite))
+    return replace(block, values=np.asfortranarray(np.where(np.isfinite(values), values, 0.0)))
+
+
 def _filled(block: ColumnBlock) -> npt.NDArray[np.bool_]:
     """Return which columns have at least `FILLED` values that are not zero."""
     values = block.values
     if isinstance(values, Compressed):
-        stored = np.diff(values.indptr)
-        if not values.data.all():
-            other = np.concatenate([[0], np.cumsum(values.data != 0)])
-            stored = other[values.indptr[1:]] - other[values.indptr[:-1]]
-        return np.asarray(stored >= FILLED)
+        return np.asarray(np.diff(values.indptr) >= FILLED)
     # Row by row, as far as needed: most columns of a dense table are soon found to be filled.
     found = np.zeros(block.width, dtype=np.int64)
     lo, hi = 0, 4 * FILLED
