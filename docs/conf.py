@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 from sphinx_gallery.sorting import ExplicitOrder
@@ -241,8 +242,16 @@ def write_plain_pages(app: Sphinx, error: Exception | None) -> None:
     (out / "llms.txt").write_text(whole, encoding="utf-8")
 
 
+def mark_options(app: Sphinx, doctree: nodes.document) -> None:
+    """Give names of options a class of their own: a phone must not break them after "--"."""
+    for literal in doctree.findall(nodes.literal):
+        if any(word.startswith("--") for word in literal.astext().split()):
+            literal["classes"].append("option")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the steps above."""
     app.connect("source-read", link_pages)
+    app.connect("doctree-read", mark_options)
     app.connect("build-finished", write_plain_pages)
     return {"parallel_read_safe": True}

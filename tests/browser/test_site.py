@@ -125,6 +125,13 @@ def test_the_menu_opens_on_a_phone(page_of):
     expect(page.locator("h1")).to_contain_text("User guide")
 
 
+def test_a_phone_does_not_break_an_option(page_of):
+    broken = """() => [...document.querySelectorAll(".bd-article td code .pre")]
+        .filter(part => part.textContent.startsWith("--") && part.getClientRects().length > 1)
+        .map(part => part.textContent)"""
+    assert page_of("formats.html", 390).evaluate(broken) == []
+
+
 def test_every_link_and_picture_of_the_site_is_there():
     """Read from the files: 60 pages with thousands of links would take a browser minutes."""
     if not (SITE / "index.html").exists():
