@@ -300,3 +300,19 @@ def test_a_file_of_rows_is_turned_into_columns_once_and_nothing_is_left(
     assert run.log.replay() == SAOLA().fit(X, y).kept_.tolist()
     assert made == ([1] if memory == 1_000_000 else [])  # in memory where it fits
     assert [p.name for p in tmp_path.iterdir()] == ["digits.svm"]
+
+
+def test_a_parameter_of_a_method_is_given_to_the_method():
+    X, y = np.eye(6), [0, 1] * 3
+    cases = [
+        ("sieve", {"n_features": 3}, r"the selector tamis\.Sieve\(n_features=3\)$"),
+        (tamis.MRMR(), {"n_features": 3}, r"the selector tamis\.MRMR\(n_features=3\)$"),
+        ("saola", {"n_features": 3}, r"of other methods; .* such as tamis\.Sieve\(n_features=3\)"),
+        (y, {"n_features": 3}, "a list is not a method"),
+        ("sieve", {"target": "died"}, "the target is called y"),
+    ]
+    for selector, more, sentence in cases:
+        with pytest.raises(ParameterError, match=sentence):
+            tamis.select(X, selector, y, **more)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'targets'"):
+        tamis.select(X, "sieve", y, targets="died")

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import tamis
-from tamis.core.errors import DataWarning, InputError, ParameterError
+from tamis.core.errors import DataWarning, InputError, ParameterError, TamisError
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.known_selectors import as_selector
 from tamis.estimators import ColumnEstimator, estimator_of
@@ -252,3 +252,21 @@ assert "sklearn" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "sentence"),
+    [
+        (tamis.Sieve(), "given", "Sieve cannot use covariates; use a method .* such as saola"),
+        (tamis.Sieve(), "sample_weight", "Sieve cannot use sample weights; use a method .* saola"),
+        (tamis.ReliefF(), "given", "ReliefF cannot use covariates; use a method .* such as saola"),
+        (tamis.MRMR(), "row_groups", "MRMR has no shadow worlds, .* saola with shadows=3"),
+        (tamis.SAOLA(), "keep", r"keep is a parameter of SAOLA .*; write SAOLA\(keep=\.\.\.\)"),
+    ],
+)  # fmt: skip
+def test_fit_says_what_to_do_about_an_argument_of_others(estimator, given, sentence):
+    X = np.eye(6)
+    with pytest.raises(TamisError, match=sentence):
+        estimator.fit(X, [0, 1] * 3, **{given: np.ones(6)})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weigth'"):
+        estimator.fit(X, [0, 1] * 3, sample_weigth=np.ones(6))

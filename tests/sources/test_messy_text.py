@@ -6,6 +6,8 @@ import gzip
 import warnings
 
 import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import tamis
@@ -186,6 +188,15 @@ def test_genes_by_samples_that_were_not_transposed(tmp_path):
     with pytest.raises(SourceError, match=r"the 'sample' of the other table: give --transpose"):
         tamis.open(tmp_path / "genes.csv", **how)
     assert tamis.open(tmp_path / "genes.csv", **how, transpose=True).n_rows == 30
+    table = pyarrow.csv.read_csv(tmp_path / "genes.csv")
+    pyarrow.parquet.write_table(table, tmp_path / "genes.parquet")
+    for name in ("genes.csv", "genes.parquet"):
+        with pytest.raises(SourceError, match=r"'status', which target .*\(genes\).* --transpose"):
+            tamis.open(tmp_path / name, target="status")
+    # A table of patients has no such hint: its first column says nothing about them.
+    (tmp_path / "plain.csv").write_text("sex,age,dose\n" + "f,1,2\nm,2,3\nf,4,4\n")
+    with pytest.raises(SourceError, match=r"it has 'sex', 'age', 'dose'$"):
+        tamis.open(tmp_path / "plain.csv", target="status")
 
 
 def test_doubtful_targets():

@@ -14,7 +14,7 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import parameters, split_method
-from tamis.core.sentences import suggestion
+from tamis.core.sentences import join, suggestion
 from tamis.encode import resolve as resolve_encoder
 from tamis.measures.auto import BY_DATA, BY_NAME, from_name, named
 from tamis.measures.measure import Measure
@@ -47,6 +47,20 @@ def rule_of(kind: Any) -> Any:
     """Return the rule of an estimator class; any other class is returned unchanged."""
     rule = getattr(kind, "_rule", None)
     return rule if isinstance(rule, type) and issubclass(rule, Rule) else kind
+
+
+def belongs_to(name: str, value: Any, method: Any) -> str:
+    """Return a message about a parameter given to `tamis.select`; "" if no method has it."""
+    rule = as_selector(method).rule
+    given = f"{name}={value!r}" if isinstance(value, int | float | str) else f"{name}=..."
+    if name in rule.parameter_names:
+        made = f"tamis.{rule.public_name}({given})"
+        return f"{name} is a parameter of the method; give the selector {made}"
+    others = [kind.public_name for kind in BY_METHOD.values() if name in kind.parameter_names]
+    if not others:
+        return ""
+    some = join([f"tamis.{other}({given})" for other in others[:3]], "or")
+    return f"{name} is a parameter of other methods; give a selector such as {some}"
 
 
 def _known(method: str) -> type[Rule]:

@@ -41,7 +41,14 @@ from tamis.sources.base import (
     whole_numbers,
 )
 from tamis.sources.tables.table import ArrowTable, MemoryTable, ParquetTable
-from tamis.sources.tables.table_columns import Roles, listed, no_such, row_labels, target_values
+from tamis.sources.tables.table_columns import (
+    TURNED,
+    Roles,
+    listed,
+    no_such,
+    row_labels,
+    target_values,
+)
 from tamis.sources.text.csv_table import LONGEST_LINE, target_of_text
 from tamis.sources.text.csv_text import CsvText, usual_gaps
 from tamis.sources.text.dialect import Dialect, detect, looks_like_values, noted, said
@@ -294,10 +301,7 @@ class _Profiling:
         self._ragged(table)
         unnamed = self.path is not None and self.y is None and roles.target is None
         if unnamed and self._may_be_transposed(table, names, labels):
-            self.notes.append(
-                f"{self.path}: if its lines are features (genes) and its columns are samples, give "
-                "--transpose (transpose=True), and a table with the target: --y (y=)"
-            )
+            self.notes.append(f"{self.path}: {TURNED}")
         self.target_name = roles.target
         if self.y is not None:
             return n_rows, np.asarray(self.y)

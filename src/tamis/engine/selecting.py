@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import platform
 import time
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from tamis._registry import load
 from tamis._version import __version__
@@ -20,7 +22,7 @@ from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource
 from tamis.engine.groups import grouped, refuse_groups
-from tamis.engine.known_selectors import as_selector, with_fdr
+from tamis.engine.known_selectors import as_selector, belongs_to, with_fdr
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.runs import Run, unencoded
@@ -44,7 +46,27 @@ EXECUTOR = "tamis.engine.workers.executors:executor"
 #: Called with a function that returns the run so far, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
 
+_Select = TypeVar("_Select", bound=Callable[..., Run])
 
+
+def _explained(function: _Select) -> _Select:
+    """Let `select` say in one sentence where a parameter of a method belongs."""
+    taken = inspect.signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: Any, **named: Any) -> Run:
+        for name in [name for name in named if name not in taken]:
+            if name == "target":
+                raise ParameterError("the target is called y: give y= in place of target=")
+            method = named.get("selector", args[1] if len(args) > 1 else "sieve")
+            if sentence := belongs_to(name, named[name], method):
+                raise ParameterError(sentence)
+        return function(*args, **named)
+
+    return checked  # type: ignore[return-value]
+
+
+@_explained
 def select(
     data: Any,
     selector: Any = "sieve",

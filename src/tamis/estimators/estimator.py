@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,12 @@ from tamis.engine.loop import Scorer, advance, take_all, warn_of_leaks
 from tamis.engine.stopping import Stop, Stopper
 from tamis.measures.auto import BY_NAME as MEASURES
 from tamis.methods.rule import Rule
-from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
+from tamis.methods.selector import (
+    BatchSelector,
+    ColumnSelector,
+    FeatureStreamSelector,
+    cannot_use,
+)
 from tamis.sources.arrays.in_memory import (
     MemorySource,
     as_table,
@@ -49,6 +55,8 @@ from tamis.sources.arrays.in_memory import (
 )
 from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import ColumnSource, silent
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 #: What the arguments of `fit` are; which of them a method takes depends on its rule.
 _FIT_PARAMETERS = """
@@ -73,6 +81,19 @@ def _fit_doc(arguments: Mapping[str, Any]) -> str:
     known = "".join(entry for entry in entries if entry.partition(" ")[0] in arguments)
     head = "Select features from a whole table, its columns taken in order."
     return f"{head}\n\nParameters\n----------\n{known}"
+
+
+def explained(fit: _Fit) -> _Fit:
+    """Let a `fit` say in one sentence what to do about an argument that it does not take."""
+    taken = inspect.signature(fit).parameters
+
+    @wraps(fit)
+    def checked(self: ColumnEstimator, *args: Any, **named: Any) -> Any:
+        for other in [name for name in named if name not in taken]:
+            self._refuse_argument(other)
+        return fit(self, *args, **named)
+
+    return checked  # type: ignore[return-value]
 
 
 #: What completion leaves out: counts for tests and benchmarks, a way to make another object, and
@@ -199,9 +220,25 @@ class ColumnEstimator(SelectingEstimator):
         """Return the parameters that the rule does not have."""
         return CommonParameters(**{name: getattr(self, name) for name in _shared(self._rule)})
 
+    @explained
     def fit(self, X: Any, y: Any) -> Self:
         """Select features from a whole table, its columns taken in order."""
         return self._fit(X, y)
+
+    def _refuse_argument(self, name: str) -> None:
+        """Raise an error for an argument that other methods take, or this one when it is made."""
+        own = type(self).__name__
+        if name in inspect.signature(type(self)).parameters:
+            raise ParameterError(
+                f"{name} is a parameter of {own} and not of its fit; write {own}({name}=...)"
+            )
+        if name == "row_groups":
+            raise InputError(
+                f"{own} has no shadow worlds, so it cannot use row_groups; use a method that has, "
+                "such as saola with shadows=3"
+            )
+        if what := {"sample_weight": "sample weights", "given": "covariates"}.get(name):
+            raise InputError(cannot_use(own, what))
 
     def _fit(self, X: Any, y: Any, groups: Any = None, **about_rows: Any) -> Self:
         if y is None:
@@ -440,6 +477,7 @@ class StreamEstimator(ColumnEstimator):
 class GroupEstimator(StreamEstimator):
     """Base of the estimators for feature streams whose columns come in groups."""
 
+    @explained
     def fit(
         self,
         X: Any,
@@ -524,6 +562,7 @@ def _constructor(rule: type[Rule]) -> Callable[..., None]:
     return construct
 
 
+@explained
 def _fit_adjusted(
     self: ColumnEstimator, X: Any, y: Any, sample_weight: Any = None, given: Any = None
 ) -> ColumnEstimator:
@@ -531,6 +570,7 @@ def _fit_adjusted(
     return self._fit(X, y, sample_weight=sample_weight, given=given)
 
 
+@explained
 def _fit_shadowed(
     self: ColumnEstimator,
     X: Any,

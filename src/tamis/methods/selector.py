@@ -30,6 +30,14 @@ from tamis.sources.base import ColumnSource
 HUGE = 1e70
 
 
+def cannot_use(name: str, what: str) -> str:
+    """Return a message that a method cannot use weights or covariates."""
+    return (
+        f"{name} cannot use {what}; use a method with a measure, such as saola, fast-osfs, fcbf or "
+        "mrmr"
+    )
+
+
 class ColumnSelector:
     """Runs a rule over the columns of a source, block by block.
 
@@ -153,10 +161,7 @@ class ColumnSelector:
             ("sample weights", self._target.weights), ("covariates", self._target.given)
         ):  # fmt: skip
             if there is not None and not self.rule.adjusts:
-                raise InputError(
-                    f"{self.rule.public_name} cannot use {what}; use a method with a measure, such "
-                    "as saola, fast-osfs, fcbf or mrmr"
-                )
+                raise InputError(cannot_use(self.rule.public_name, what))
 
     def _begin(self) -> None:
         """Set up for new columns; the target, the names and the log are already set."""

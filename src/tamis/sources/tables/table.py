@@ -286,7 +286,15 @@ class TableSource(ColumnSource, RowSource):
         self._file, self._roles, self._y = file, roles, y
         self.target_name = roles.target
         self._row_labels = columns.row_labels(file.schema.names, file.schema.metadata)
-        self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
+        names = list(file.schema.names)
+        try:
+            self._features = roles.features(file.path, names, self._row_labels)
+        except SourceError as error:
+            if roles.target not in {None, *names} and columns.has_lines_of_features(
+                names, file.schema.types, lambda: file.read(names[:1]).column(0).to_pylist()
+            ):
+                raise SourceError(f"{error}; {columns.TURNED}") from error
+            raise
         kinds = {n: columns.kind_of(file.schema.field(n).type) for n in self._features}
         #: Columns of dates that are left out, and how dates are written in columns of text.
         self._dates: list[str] = []

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,11 @@ Floats = npt.NDArray[np.float64]
 _LISTED = 5
 #: The name that pandas gives to an unnamed index written as a column.
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
+#: What to do with a table of genes by samples.
+TURNED = (
+    "if its lines are features (genes) and its columns are samples, give --transpose "
+    "(transpose=True), and a table with the target: --y (y=)"
+)
 #: Floats cannot represent all integers beyond this exactly.
 _EXACT = 2**53
 
@@ -135,6 +140,21 @@ def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
     close = close or near(book, name.strip(), most=1)
     hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
     return f"{where} has no column {name!r}, which {role} names; {hint}"
+
+
+def has_lines_of_features(
+    names: Sequence[str], kinds: Sequence[Any], first: Callable[[], Sequence[Any]]
+) -> bool:
+    """Return whether a table may have features as lines: different names, then numbers only.
+
+    `kinds` are Arrow types, and `first` returns values of the first column.
+    """
+    if len(names) < 3 or kind_of(kinds[0]) != "text":
+        return False
+    if any(kind_of(kind) != "number" for kind in kinds[1:]):
+        return False
+    found = first()
+    return 1 < len(found) == len(set(found))
 
 
 def name_one(path: str, names: Sequence[str], table: str = "it") -> str:

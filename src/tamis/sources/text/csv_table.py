@@ -34,9 +34,11 @@ from tamis.sources.rebatch import Piece
 from tamis.sources.tables import dates as date_columns
 from tamis.sources.tables.table import MemoryTable, TableSource
 from tamis.sources.tables.table_columns import (
+    TURNED,
     Roles,
     coded,
     floats,
+    has_lines_of_features,
     key_values,
     kind_of,
     listed,
@@ -135,6 +137,10 @@ class CsvRows(RowSource):
             if header and looks_like_values(names):
                 hint = "; line 1 looks like a row of values: if it is one, give --no-header"
                 raise SourceError(f"{error}{hint} (header=False)") from error
+            if target not in {None, *names} and has_lines_of_features(
+                names, list(self._text.guessed.values()), lambda: dialect.column(0, self._text.gaps)
+            ):
+                raise SourceError(f"{error}; {TURNED}") from error
             raise
         for note in noted(dialect, file, names, header):
             warn(note)
