@@ -157,7 +157,7 @@ def after_scoring(estimator: Any, X: Any, y: Any, groups: Any = None) -> float:
         if groups is not None:
             block = ColumnBlock(0, block.n_rows, block.values, group=groups)
         selector.start(Target.of(y))
-        selector.prepare(iter([block]), block.width)
+        selector.prepare(iter([block]))
         scored = selector.score(block)
         start = time.process_time()
         selector.update(scored)

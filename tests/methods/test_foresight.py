@@ -165,7 +165,7 @@ def test_gates_and_shadow_worlds_see_the_same(world) -> None:
         expected = SAOLA(**world).fit(X, y)
         selector = SAOLA(**world)._to_selector()
         selector.start(y)
-        selector.prepare(iter([ColumnBlock.of(X)]), X.shape[1])
+        selector.prepare(iter([ColumnBlock.of(X)]))
         with patch.object(type(selector), "start", lambda self, y: self):
             run_lagging(selector, y, X, [0, 10, 30, 60, 90, 120], 1)
         assert_same_log(selector.log_, expected.log_, f"seed {seed}")
