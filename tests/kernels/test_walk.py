@@ -213,3 +213,53 @@ def test_the_whole_walk_is_that_of_lists(compiled, measure: Measure, seed, monke
     for i in wanted:
         added.add(ready[i])
     assert np.array_equal(panel.between_many(ready, 0, width), added.between_many(ready, 0, width))
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
+@pytest.mark.parametrize("measure", [FisherZ(), SymmetricUncertainty()], ids=lambda m: m.name)
+@pytest.mark.parametrize("between", [False, True], ids=["inside", "between"])
+def test_newcomers_meet_only_their_own_group_or_only_earlier_ones(
+    compiled, measure: Measure, between, monkeypatch
+):
+    if not compiled:
+        monkeypatch.setattr(correlations, "walk_correlations", walk_correlations.py_func)
+        monkeypatch.setattr(information, "walk_information", walk_information.py_func)
+    rng = np.random.default_rng(5)
+    n, width = (130, 90) if compiled else (70, 18)
+    kinds = rng.choice(["whole", "sparse", "flag", "few", "many"], width)
+    X = np.column_stack([column(kind, rng, n) for kind in kinds]).astype(float)
+    for j in np.flatnonzero(rng.random(width) < 0.6)[1:].tolist():
+        X[:, j] = X[:, rng.integers(0, j)]
+    X = np.round(X) if measure.kind == "discrete" else X
+    relevance, levels = rng.choice([0.05, 0.1, 0.2, 0.3], width), rng.random(width)
+    starts = np.array([0, 4, 5, 12, 30, 31, 62])
+    since = starts[np.searchsorted(starts, np.arange(width), side="right") - 1]
+    pairs, kept, events = measure.between(X, X), [], []
+    for i, mine in enumerate(relevance):
+        for y in [y for y in kept if (since[y] < since[i] if between else since[y] == since[i])]:
+            other, value = relevance[y], pairs[i, y]
+            bound = min(mine, other)
+            if value < bound - measure.resolution:
+                continue
+            if other >= mine:
+                what = TIED if other == mine else REDUNDANT
+                events.append((i, i, what, mine, value, bound, y))
+                break
+            kept.remove(y)
+            events.append((i, y, EVICTED, other, value, bound, i))
+        else:
+            kept.append(i)
+            events.append((i, i, KEPT, mine, np.nan, levels[i], -1))
+    panel = measure.panel(Target.of(rng.integers(0, 2, n)))
+    ready, alive = panel.prepare(ColumnBlock.of(X), np.arange(width)), Kept(panel, measure)
+    numbers = (False, True, measure.resolution, 0)
+    walk = Walk((np.arange(width), relevance, levels), numbers, alive, (since, between))
+    for lo in range(0, width, 7):  # also in the middle of a group
+        panel.walk(ready, lo, min(lo + 7, width), walk)
+    settled_by, features, codes, figures, causes = walk.take_events()
+    found = zip(settled_by, features, codes, *figures.T, causes, strict=True)
+    assert set(codes.tolist()) == {KEPT, REDUNDANT, TIED, EVICTED}
+    assert np.array_equal(np.array(list(found)), np.array(events), equal_nan=True)
+    last = kept if between else [y for y in kept if since[y] == since[-1]]
+    assert alive.features.tolist() == last
+    assert len(panel) == len(last)

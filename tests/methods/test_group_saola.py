@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tamis import SAOLA, FisherZ, GroupSAOLA, MutualInformation, SymmetricUncert
 from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning
+from tamis.methods.streaming.group_saola import GroupStream
 from tamis.sources.arrays.in_memory import MemorySource
 
 
@@ -182,6 +183,31 @@ def test_blocks_carry_their_group_and_their_width_does_not_matter(width) -> None
     assert {k: v.tolist() for k, v in live.groups_.items()} == {
         k: v.tolist() for k, v in expected.groups_.items()
     }
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels", "sparse numbers", "sparse levels"])
+@pytest.mark.parametrize("size", [1, 4, 40])
+def test_whole_groups_are_taken_as_column_by_column(kind, size, monkeypatch) -> None:
+    X, y, _ = grouped_case(size, "numbers" in kind)
+    X = sp.csc_matrix(X) if "sparse" in kind else X
+    groups = (np.arange(90) // size).tolist()
+    measure = FisherZ(alpha=0.5) if "numbers" in kind else MutualInformation()
+    expected = GroupSAOLA(measure).start(y)
+    for j in range(90):
+        expected.feed(X[:, [j]], groups=[groups[j]])
+    meet, calls = GroupStream._meet_earlier, list[int]()
+    monkeypatch.setattr(GroupStream, "_meet_earlier", lambda *args: calls.append(1) or meet(*args))
+    for ahead, parts in ((256, [0, 90]), (1, [0, 90]), (256, [0, 33, 70, 90])):
+        calls.clear()
+        found = GroupSAOLA(measure).start(y)
+        found._selector.look_ahead = ahead
+        for lo, hi in pairwise(parts):
+            found.feed(X[:, lo:hi], groups=groups[lo:hi])
+        assert len(calls) <= len(parts) - 2  # only for a group that was left open
+        assert_same_log(found.log_, expected.log_, f"look-ahead {ahead}, parts {parts}")
+        assert found.work_ == expected.work_
+        assert repr(found._selector.state()) == repr(expected._selector.state())
+        assert list(found.groups_) == list(expected.groups_)
 
 
 def test_the_width_of_the_blocks_of_a_source_does_not_matter() -> None:

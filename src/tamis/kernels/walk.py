@@ -117,6 +117,8 @@ def replay_walk(
 # about     features, relevance, levels: arrival numbers, strengths and cutoffs of the newcomers
 # kept      alive, features, relevance of each slot, with room for more
 # counts    how much is in use; see below
+# groups    since, between: the first arrival number of each newcomer's group, empty without groups;
+#           newcomers meet their own group, whose slots begin anew with each, or only earlier ones
 # rule      use_max, older_takes_ties, resolution, required: whether the larger relevance is the
 #           bound, whether the older of two equally relevant features stays, which difference is a
 #           tie, and how many of the oldest slots must stay
@@ -184,9 +186,31 @@ def _is_full(kept, counts, events, more_nodes, nodes):
     return full or counts[EVENTS] + counts[SLOTS] + 1 > len(events[0])
 
 
+@inline
+def _begin_group(i, groups, heads, counts):
+    """Empty the slots and lists if newcomer i is the first of a group that meets only itself."""
+    since, between = groups
+    if between or len(since) == 0 or (i > 0 and since[i] == since[i - 1]):
+        return
+    if counts[NODES] > 0:
+        for row in range(len(heads)):
+            heads[row] = -1
+    counts[SLOTS], counts[LANES_USED], counts[NODES] = 0, 0, 0
+
+
+@inline
+def _end_of_slots(i, groups, slot_features, counts):
+    """Return the first slot that newcomer i does not meet: slots are in order of arrival."""
+    since, between = groups
+    end = counts[SLOTS]
+    while between and end > 0 and slot_features[end - 1] >= since[i]:
+        end -= 1
+    return end
+
+
 @jit
 def walk_correlations(
-    new, about, first, last, lists, slots, kept, counts, n, rule, events,
+    new, about, first, last, lists, slots, kept, counts, n, groups, rule, events,
 ):  # fmt: skip
     """Take prepared columns first..last-1 one by one as SAOLA does; return the first not taken.
 
@@ -200,7 +224,7 @@ def walk_correlations(
         The kept columns: see `correlation`.
     slots : (means, squares, lanes)
         What is known about each of them, with room for more.
-    about, kept, counts, rule, events
+    about, kept, counts, groups, rule, events
         See above.
     """
     indptr, rows, values, means, squares = new
@@ -211,13 +235,14 @@ def walk_correlations(
     own_cells = np.empty(n, np.int32)
     fresh = np.full(len(in_tiles) // LANES + 1, -1)  # the newcomer whose products a tile has
     for i in range(first, last):
+        _begin_group(i, groups, heads, counts)
         a, b, listed, dropped = indptr[i], indptr[i + 1], False, False
         whole = b - a == n and n > 0
         if _is_full(kept, counts, events, 0 if whole else b - a, nodes):
             return i
         if whole and counts[LANES_USED] == len(in_tiles):
             return i
-        for s in range(counts[SLOTS]):
+        for s in range(_end_of_slots(i, groups, kept[1], counts)):
             if not alive[s] or dropped:
                 continue
             lane = lanes[s]
@@ -257,7 +282,7 @@ FILLED = 16
 
 @jit
 def walk_information(
-    new, about, first, last, lists, slots, kept, cells, counts, n, rule, measure, events,
+    new, about, first, last, lists, slots, kept, cells, counts, n, groups, rule, measure, events,
 ):  # fmt: skip
     """Compute `walk_correlations` for coded columns and their information.
 
@@ -273,7 +298,7 @@ def walk_information(
         The rows of each level that is not a background, and the number of its set, or -1.
     measure : (table, units, symmetric)
         See `information.relevance`.
-    about, kept, counts, rule, events
+    about, kept, counts, groups, rule, events
         See above.
     """
     indptr, rows, codes, level_pointers, level_counts, entropies = new
@@ -287,6 +312,7 @@ def walk_information(
     no_numbers, no_values = np.empty((0, NODE_ROOM)), np.empty(0)
     own_cells = np.empty(n, np.int32)
     for i in range(first, last):
+        _begin_group(i, groups, heads, counts)
         a, b, listed, dropped = indptr[i], indptr[i + 1], False, False
         levels_from = level_pointers[i] + 1
         width = level_pointers[i + 1] - levels_from
@@ -298,7 +324,7 @@ def walk_information(
             return i
         _as_sets(rows, codes, a, b, n_words, n_sets, own_sets)
         left = _longer(left, width)
-        for s in range(counts[SLOTS]):
+        for s in range(_end_of_slots(i, groups, kept[1], counts)):
             if not alive[s] or dropped:
                 continue
             one, other = slot_cells[s], slot_cells[s + 1]

@@ -400,7 +400,7 @@ class CorrelationPanel(RowListPanel):
             (c.indptr, c.rows, c.values, c.means, c.squares), walk.about, first, last,
             (self._heads, self._nodes, self._numbers, self._tiles),
             (of_slot["mean"], of_slot["squares"], of_slot["lane"]), kept, counts, self.n_rows,
-            walk.rule, events,
+            walk.groups, walk.rule, events,
         )  # fmt: skip
         self._used_lanes = int(counts[1])
         self._slot_cells = np.arange(counts[0] + 1)

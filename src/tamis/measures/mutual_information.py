@@ -350,8 +350,8 @@ class InformationPanel(RowListPanel):
             (c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies),
             walk.about, first, last, (self._heads, self._nodes, words),
             (slot_cells, self._slots["entropy"], self._slots["n_levels"]), kept,
-            (cells["counts"], cells["set"]), counts, self.n_rows, walk.rule,
-            (table, unit * self.n_rows, self.measure._symmetric), events,
+            (cells["counts"], cells["set"]), counts, self.n_rows, walk.groups,
+            walk.rule, (table, unit * self.n_rows, self.measure._symmetric), events,
         )  # fmt: skip
         self._words, self._used_sets, self._cells = words, int(counts[1]), cells
         self._slot_cells = slot_cells[: counts[0] + 1]

@@ -132,6 +132,10 @@ def roomy(array: npt.NDArray[Any], used: int, need: int) -> npt.NDArray[Any]:
     return larger
 
 
+#: What a walk takes for groups if there are none.
+NO_GROUPS = (np.zeros(0, np.int64), False)
+
+
 class KeptFeatures(Protocol):
     """The kept features, oldest first."""
 
@@ -150,6 +154,9 @@ class Walk:
         The numbers of the rule: see `tamis.kernels.walk.walk_correlations`.
     kept : KeptFeatures
         The kept features; the walk changes them.
+    groups : (since, between)
+        The first arrival number of each newcomer's group, and whether newcomers meet only earlier
+        groups; else only their own, and the last group is what is kept at the end.
     """
 
     def __init__(
@@ -157,8 +164,9 @@ class Walk:
         about: tuple[Ints, Floats, Floats],
         rule: tuple[bool, bool, float, int],
         kept: KeptFeatures,
+        groups: tuple[Ints, bool] = NO_GROUPS,
     ) -> None:
-        self.about, self.rule, self.kept = about, rule, kept
+        self.about, self.rule, self.kept, self.groups = about, rule, kept, groups
         self._parts: list[tuple[npt.NDArray[Any], ...]] = []
 
     def room(self, count: int) -> tuple[npt.NDArray[Any], ...]:

@@ -17,11 +17,14 @@ from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.kernels.walk import EVICTED, KEPT
 from tamis.measures.auto import from_name
-from tamis.measures.measure import Ints, Measure
+from tamis.measures.measure import Floats, Ints, Measure
+from tamis.measures.panels import Walk
 from tamis.methods.measured import (
     BETTER,
     NOTHING,
     OLDER,
+    STRETCH,
+    WALKED,
     WEAKER,
     Arrival,
     Kept,
@@ -230,18 +233,24 @@ class GroupStream(MeasuredStream):
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         assert isinstance(scored, Grouped)
         end = (scored.first + len(scored.relevance), None)
-        for (start, label), (stop, _) in pairwise([*scored.runs, end]):
-            if start == stop:
-                continue
+        ends = [*scored.runs[1:], end]
+        runs = [(*run, stop) for run, (stop, _) in zip(scored.runs, ends, strict=True)]
+        runs = [run for run in runs if run[0] < run[2]]
+        while runs:
+            start, label, stop = runs[0]
             if self._open and label != self._label:
                 if self._shadows is not None:
                     self._shadows.catch_up(start, self._kept)
                 self._end_group()
+            if not self._open and self._walk_groups(scored, runs[:-1]):
+                runs = runs[-1:]
+                continue
             if not self._open:
                 self._began = start
             self._open, self._label = True, label
             lo, hi = np.searchsorted(scored.features, [start, stop])
             super()._take(scored, int(lo), int(hi))
+            runs = runs[1:]
         # Copies: these columns are parts of their block, which must not live as long as they do.
         for feature, arrival in self._held.items():
             if feature >= scored.first:
@@ -266,6 +275,92 @@ class GroupStream(MeasuredStream):
 
     def snapshot(self) -> None:
         """Return None: each group begins with an empty kept set, so a snapshot is soon outdated."""
+
+    # --- whole groups ----------------------------------------------------------------------
+
+    def _walk_groups(self, scored: ScoredBlock, runs: Sequence[tuple[int, Any, int]]) -> bool:
+        """Take whole groups in compiled walks, if there are any; none is open before or after."""
+        numbers = self.rule.walking(self._kept)
+        if not runs or numbers is None or self._shadows is not None or scored.known is not None:
+            return False
+        if self._recent is not None or not getattr(self._kept.panel, "walks", False):
+            return False
+        bounds = np.array([start for start, _, _ in runs] + [runs[-1][2]])
+        cuts, step = np.searchsorted(scored.features, bounds), STRETCH * self.look_ahead
+        since = np.zeros(len(scored.features), np.int64)
+        since[cuts[0] : cuts[-1]] = np.repeat(bounds[:-1], np.diff(cuts))
+        # Groups are walked together until they have `step` survivors.
+        ends = np.flatnonzero(np.diff(cuts // step)) + 1
+        for a, b in pairwise(np.union1d([0, len(runs)], ends).tolist()):
+            if cuts[a] < cuts[b]:
+                about = (scored.features, scored.strengths, scored.levels, since)
+                span = (int(cuts[a]), int(cuts[b]))
+                self._walk_some(scored.columns, about, span, numbers, runs[a:b])
+            if self.on_settled is not None:
+                self.on_settled(int(bounds[b]))
+        return True
+
+    def _walk_some(
+        self,
+        columns: Any,
+        about: tuple[Ints, Floats, Floats, Ints],
+        span: tuple[int, int],
+        numbers: tuple[bool, bool, float, int],
+        runs: Sequence[tuple[int, Any, int]],
+    ) -> None:
+        """Take the groups of some runs, whose survivors are those of `span`.
+
+        Walks inside groups do not depend on those between groups, so there is one call for each
+        stage; then the events are put in order.
+        """
+        inside = Walk(about[:3], numbers, self._kept, (about[3], False))
+        self._kept.panel.walk(columns, *span, inside)
+        self._pairs += self._kept.panel.pairs
+        self._kept = self.rule.kept(self.measure_, self._target)
+        first = inside.take_events()
+        _, features, codes, _, _ = first
+        mine = np.setdiff1d(features[codes == KEPT], features[codes == EVICTED])
+
+        at, earlier = np.searchsorted(about[0], mine), self._earlier
+        *about_mine, since = (array[at] for array in about)
+        n_before, pairs = len(earlier), earlier.panel.pairs
+        between = Walk(tuple(about_mine), numbers, earlier, (since, True))  # type: ignore[arg-type]
+        earlier.panel.walk(columns.pick(at), 0, len(mine), between)
+        second = between.take_events()
+        settled, features, codes, _, _ = second
+        stays, gone = features[codes == KEPT], features[codes == EVICTED]
+        # Each counts as compared with all that earlier groups keep when its turn comes.
+        met = n_before + np.searchsorted(stays, since)
+        met -= np.searchsorted(settled[codes == EVICTED], mine)
+        earlier.panel.pairs = pairs + int(met.sum())
+        if not n_before:  # the first group has no earlier one to meet
+            later = since[np.searchsorted(mine, settled)] > since[0]
+            second = tuple(array[later] for array in second)
+        self._log_stages(first, second, np.array([start for start, _, _ in runs]))
+
+        of_run = np.searchsorted([start for start, _, _ in runs], stays, side="right") - 1
+        for feature, run in zip(stays.tolist(), of_run.tolist(), strict=True):
+            self._label_of[feature] = runs[run][1]
+        for feature in gone.tolist():
+            del self._label_of[feature]
+
+    def _log_stages(
+        self,
+        inside: tuple[npt.NDArray[Any], ...],
+        between: tuple[npt.NDArray[Any], ...],
+        starts: Ints,
+    ) -> None:
+        """Log what happened inside groups and between them, group by group."""
+        settled, features, codes, *rest = between
+        codes = np.where(codes == EVICTED, codes, codes + len(WALKED))
+        stages = (inside, (settled, features, codes, *rest))
+        turns = [
+            2 * np.searchsorted(starts, events[0], side="right") + stage
+            for stage, events in enumerate(stages)
+        ]
+        order = np.argsort(np.concatenate(turns), kind="stable")
+        events = [np.concatenate(arrays)[order] for arrays in zip(*stages, strict=True)]
+        self.log_.append_events((*WALKED, *BETWEEN_GROUPS.values()), *events)
 
     # --- between groups --------------------------------------------------------------------
 
