@@ -120,7 +120,7 @@ def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[st
 
     with tempfile.TemporaryDirectory(dir=folder) as work:
         # Compile, or load from the cache, before the clock starts.
-        small = sp.random(3000, 40, 0.5, "csr", rng=np.random.default_rng(0))
+        small = sp.random(3000, 40, 0.5, "csr", random_state=np.random.default_rng(0))
         rows = write_rows(f"{work}/warm.rows", MemorySource(small, np.zeros(3000)))
         write_store(f"{work}/warm.cols", rows, memory=30_000)
         next(iter(open_rows().batches()))

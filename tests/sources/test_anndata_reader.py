@@ -117,7 +117,7 @@ def write_by_hand(path, X, names, **sparse):
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_unsorted_and_duplicate_indices_are_corrected(tmp_path, layout):
-    want = sp.random(6, 5, 0.7, layout, rng=np.random.default_rng(1))
+    want = sp.random(6, 5, 0.7, layout, random_state=np.random.default_rng(1))
     messy = want.copy()
     for lo, hi in zip(messy.indptr[:-1], messy.indptr[1:], strict=True):
         for array in (messy.indices, messy.data):
@@ -137,7 +137,7 @@ def test_missing_values_stay_missing(tmp_path):
 
 def test_files_from_before_anndata_0_7(tmp_path):
     """Tables as one array of records, categories in `uns`, `raw.X`: as scanpy still ships one."""
-    X = sp.random(4, 3, 0.5, "csr", rng=np.random.default_rng(1))
+    X = sp.random(4, 3, 0.5, "csr", random_state=np.random.default_rng(1))
     obs = np.array(
         [(b"c0", 1, 2.5), (b"c1", 0, 3.5), (b"c2", 1, 4.5), (b"c3", 2, 5.5)],
         dtype=[("index", "S2"), ("kind", "i1"), ("size", "<f4")],
@@ -191,7 +191,7 @@ def test_a_file_that_is_cut_off_is_one_sentence(tmp_path):
 
 
 def test_damage_inside_is_one_sentence(tmp_path):
-    X = sp.random(6, 5, 0.7, "csc", rng=np.random.default_rng(1))
+    X = sp.random(6, 5, 0.7, "csc", random_state=np.random.default_rng(1))
     path = tmp_path / "a.h5ad"
     write_by_hand(path, X, "abcde", indices=X.indices + 3)
     assert "X/indices holds an index of 6 or more" in sentence(path)

@@ -12,7 +12,7 @@ from tamis.sources.arrays.npz import NpzSource
 
 @pytest.fixture
 def matrix():
-    return sp.random(25, 11, 0.3, "csr", rng=np.random.default_rng(0))
+    return sp.random(25, 11, 0.3, "csr", random_state=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])

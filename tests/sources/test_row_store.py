@@ -241,7 +241,7 @@ def test_ids_beyond_32_bits(tmp_path):
 
 
 def test_text_and_store_hold_the_same(tmp_path):
-    X = sp.random(200, 5000, 0.02, "csr", rng=np.random.default_rng(0))
+    X = sp.random(200, 5000, 0.02, "csr", random_state=np.random.default_rng(0))
     y = np.arange(200) % 3
     for zero_based in (True, False):
         path = tmp_path / f"{zero_based}.svm"
@@ -297,7 +297,7 @@ def test_dense_rows_and_names(tmp_path):
 
 
 def test_columns_by_way_of_a_column_store(tmp_path):
-    X = sp.random(60, 40, 0.2, "csr", rng=np.random.default_rng(0))
+    X = sp.random(60, 40, 0.2, "csr", random_state=np.random.default_rng(0))
     write_rows(tmp_path / "a.rows", MemorySource(X, np.arange(60)))
     for memory in (10**9, 5000):
         messages = []

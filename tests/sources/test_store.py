@@ -40,7 +40,7 @@ def write(path, matrix, y=None, *, cuts=(), names=None, force=False, **more):
 
 
 def random_csc(rng, n_rows=30, n_columns=17, density=0.2, values=None):
-    matrix = sp.random(n_rows, n_columns, density, "csc", rng=rng, data_rvs=values)
+    matrix = sp.random(n_rows, n_columns, density, "csc", random_state=rng, data_rvs=values)
     matrix.sort_indices()
     return matrix
 

@@ -57,7 +57,7 @@ class Rows(RowSource):
 
 def random_rows(seed, n_rows=200, n_columns=50, values=None):
     matrix = sp.random(
-        n_rows, n_columns, 0.1, "csr", rng=np.random.default_rng(seed), data_rvs=values
+        n_rows, n_columns, 0.1, "csr", random_state=np.random.default_rng(seed), data_rvs=values
     )
     matrix.sort_indices()
     return matrix

@@ -208,11 +208,17 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
 
 
 def _numbers(column: Any) -> npt.NDArray[Any]:
-    """Return a column of numbers with NaN for missing ones; Arrow's method imports pandas."""
+    """Return a column of numbers with NaN for missing ones.
+
+    Arrow's methods for it import pandas, even that for the type in older Arrow.
+    """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    kind = np.dtype(array.type.to_pandas_dtype())
-    if kind.kind not in "iuf":
+    tests = {"f": pa.types.is_floating, "i": pa.types.is_signed_integer,
+             "u": pa.types.is_unsigned_integer}  # fmt: skip
+    letter = next((letter for letter, is_one in tests.items() if is_one(array.type)), None)
+    if letter is None:
         raise ValueError(f"numbers are expected where there are values of type {array.type}")
+    kind = np.dtype(f"{letter}{array.type.bit_width // 8}")
     if not len(array):
         return np.zeros(0, kind)
     numbers = np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
