@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from tests.methods.slow_sieve import SlowSieve
@@ -27,7 +28,9 @@ from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.engine.persistent.selection import Selection
 from tamis.measures.measure import Floats, Measure, Panel, Strength
-from tamis.methods.streaming.sieve import SieveRule
+from tamis.methods.measured import Arrival, ScoredBlock
+from tamis.methods.streaming.sieve import SieveRule, SieveStream
+from tamis.methods.worth_pool import rounded_worths
 from tamis.sources.arrays.in_memory import MemorySource
 
 # --- a measure that looks numbers up -------------------------------------------------------------
@@ -155,6 +158,83 @@ def test_the_rules_are_those_of_the_slow_reference(
         assert f"x{feature}" in sentence
         assert "{" not in sentence
         assert "nan" not in sentence
+
+
+class OneAtATime(SieveStream):
+    """Each column enters the pool, all are weighed, and the differences are logged, one by one."""
+
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        for i in range(first, last):
+            self._take_one(scored.arrival(i))
+
+    def _take_one(self, arrival: Arrival) -> None:
+        pool, column, panel = self._kept, arrival.column, self._kept.panel
+        if isinstance(panel, LookUpPanel):
+            found = panel.beyond_many([column], np.zeros(1, np.intp))
+            pairs = np.array([values[0] for values in found])
+            pairs[1:] = rounded_worths(pairs[1:])
+        else:
+            pairs = pool.beyond(arrival)
+        dropped, evicts = self.rule.redundant(arrival, pool, pairs[0])
+        if dropped is not None:
+            self.log_.append(dropped)
+            return
+        pairs = pool.by_slot(pairs)
+        if evicts:
+            pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
+        pool.enter(arrival, pairs)
+        new, was_kept = len(pool) - 1, pool.is_kept
+        weighed = pool.weigh(pool.n_features)
+        pool.is_kept = weighed.is_left
+        out = int(weighed.order[0]) if len(pool) > pool.capacity else -1
+        changes = np.flatnonzero(was_kept & ~pool.is_kept)
+        told = [
+            self._decision("pushed out" if i == out else "displaced", i, weighed) for i in changes
+        ]
+        if out >= 0 and out != new and not was_kept[out]:
+            told.append(self._decision("least", out, weighed))
+        if pool.is_kept[new]:
+            told.append(replace(self._decision("kept", new, weighed), level=arrival.level))
+        else:
+            told.append(self._decision("least" if out == new else "reserve", new, weighed))
+        returned = np.flatnonzero(pool.is_kept[:new] & ~was_kept[:new])
+        told += [self._decision("returned", i, weighed) for i in returned]
+        for decision in [*evicts, *told]:
+            self.log_.append(decision, at=arrival.feature)
+        if out >= 0:
+            pool.leave(np.array([out]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_log_is_that_of_one_column_at_a_time(seed: int) -> None:
+    """Compiled, with many columns in a block, or each by itself and in Python."""
+    rng = np.random.default_rng(seed)
+    n, gamma = 90, (None, 0.5, 1.0)[seed % 3]
+    rule = SieveRule(
+        LookUp(random_tables(rng, n, ties=seed % 2 == 0)), n_features=1 + seed, redundancy=gamma
+    )
+    found, expected = SieveStream(rule), OneAtATime(rule)
+    for stream in (found, expected):
+        stream.look_ahead = 40
+        stream.start(Y)
+        stream._kept.capacity = 6 + 2 * seed
+        stream.update(stream.score(ColumnBlock(0, 4, columns(n))))
+    assert_same_log(found.log_, expected.log_, "in blocks")
+    for name in ("features", "relevance", "is_kept", "keys"):
+        assert np.array_equal(getattr(found._kept, name), getattr(expected._kept, name))
+
+
+def test_on_numbers_and_on_flags_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns leave the pool before they are listed by row, and after."""
+    flags, y = csc_matrix((X > 1.0) * 1.0), CLASSES > 0
+    for table in (X, flags):
+        sieve = tamis.Sieve(n_features=6, alpha=0.9)
+        found = clone(sieve).fit(table, y)
+        with monkeypatch.context() as patched:
+            patched.setattr(SieveRule, "machinery", OneAtATime)
+            expected = clone(sieve).fit(table, y)
+        assert_same_log(found.log_, expected.log_, "in blocks")
+        assert found.ranking_.tolist() == expected.ranking_.tolist()
 
 
 def test_the_pool_holds_twice_as_many_as_are_kept() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.information import ROUNDING
-from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
+from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT, append_column
 from tamis.kernels.shapes import target_table
 
 #: Share of a variance that counts as nothing.
@@ -83,19 +83,26 @@ def pair_shapes(
 @jit
 def pair_shapes_with(
     indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
-    lo, hi, kept_rows, kept_codes, kept_scores, kept_classes, kept_alone, kept_joint,
-    kept_background, kept_base, kept_squares, kept_exact, kept_parts, groups, weights, group_counts,
-    norms, entropies, per_nat, dependence, ahead, behind,
+    lo, hi, kept_rows, kept_codes, kept_scores, kept_bins, kept_background, kept_base,
+    kept_squares, kept_exact, groups, weights, group_counts, norms, entropies, per_nat, dependence,
+    ahead, behind,
 ):  # fmt: skip
     """Compare prepared columns which[lo..hi-1] with one kept column, as `pair_shapes` does."""
     n, n_groups = len(groups), len(group_counts)
     freedom = 1 if len(weights) > 0 else n_groups - 1
+    kept_classes = np.empty((kept_bins, n_groups), np.int64)
+    kept_parts = np.empty((1, len(norms)))
+    kept_alone, kept_joint = kept_table(
+        kept_rows, kept_codes, kept_scores, kept_background, kept_base, kept_squares, groups,
+        weights, group_counts, norms, entropies, kept_classes, kept_parts[0],
+    )  # fmt: skip
     code_of, score_of = np.full(n, -1, np.int32), np.empty(n)
     for t in range(len(kept_rows)):
         code_of[kept_rows[t]], score_of[kept_rows[t]] = kept_codes[t], kept_scores[t]
     own = np.empty((level_counts.shape[1], n_groups), np.int64)
     sums, part = np.empty(len(norms)), np.empty(len(norms))
     occupied = np.empty(level_counts.shape[1], np.int64)
+    room = np.empty(kept_bins * level_counts.shape[1] * n_groups, np.int32)
     for i in range(lo, hi):
         j = which[i]
         first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
@@ -104,7 +111,8 @@ def pair_shapes_with(
             squares[j], level_counts[j], groups, weights, group_counts, norms, True, own, sums,
             part,
         )  # fmt: skip
-        counts = np.zeros((len(kept_classes), width * n_groups), np.int32)
+        counts = room[: kept_bins * width * n_groups].reshape(-1, width * n_groups)
+        counts[:] = 0
         product = 0.0
         for t in range(first, last):
             row = rows[t]
@@ -272,6 +280,39 @@ def _complete(cells, margin, own, n_groups, background, own_background):
                 for cell in range(len(cells)):
                     rest -= cells[cell, a * n_groups + c]
                 cells[background, a * n_groups + c] += rest
+
+
+@jit
+def list_columns(
+    indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
+    groups, weights, group_counts, norms, entropies, heads, nodes, numbers, used, slot_cells,
+    cell_slots, cell_counts, cell_classes, slot_backgrounds, slot_bases, slot_squares, slot_exact,
+    slot_alone, slot_joint, slot_parts, slot,
+):  # fmt: skip
+    """Add prepared columns to the lists by row, in slots from `slot` on, and what is known of them.
+
+    All arrays must have room. Returns the number of used nodes.
+    """
+    cells = np.empty(len(heads), np.int32)
+    for j in which:
+        first, last, cell, width = indptr[j], indptr[j + 1], slot_cells[slot], n_bins[j]
+        slot_cells[slot + 1] = cell + width
+        slot_alone[slot], slot_joint[slot] = kept_table(
+            rows[first:last], codes[first:last], scores[first:last], backgrounds[j], bases[j],
+            squares[j], groups, weights, group_counts, norms, entropies,
+            cell_classes[cell : cell + width], slot_parts[slot],
+        )  # fmt: skip
+        for a in range(width):
+            cell_slots[cell + a], cell_counts[cell + a] = slot, level_counts[j, a]
+        slot_backgrounds[slot], slot_bases[slot] = backgrounds[j], bases[j]
+        slot_squares[slot], slot_exact[slot] = squares[j], exact[j]
+        for t in range(first, last):
+            cells[t - first] = cell + codes[t]
+        used = append_column(
+            heads, nodes, numbers, used, rows[first:last], cells, scores[first:last]
+        )
+        slot += 1
+    return used
 
 
 @jit

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import MOST_MARKED, attained, exact_tests, law_of_counts
-from tamis.kernels.shape_pairs import kept_table, pair_shapes, pair_shapes_with
+from tamis.kernels.shape_pairs import list_columns, pair_shapes, pair_shapes_with
 from tamis.kernels.shapes import (
     MOST_BINS,
     ROWS_A_BIN,
@@ -27,7 +28,7 @@ from tamis.kernels.shapes import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
-from tamis.measures.panels import RowListPanel, compressed, table_of
+from tamis.measures.panels import RowListPanel, compressed, roomy, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
 BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
@@ -498,6 +499,7 @@ class ShapePanel(RowListPanel):
         self._slots["parts"] = np.zeros((0, len(self._form.norms)))
         self._cells["classes"] = np.zeros((0, len(self._form.counts)), np.int64)
         self._last: Any = None
+        self._waiting: list[Any] = []  # columns whose entries are not listed yet
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
         """Prepare the picked columns."""
@@ -519,19 +521,20 @@ class ShapePanel(RowListPanel):
     def beyond_last(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> Floats:
         """Return the same for the column that was kept last."""
         table, unit = table_of(self.n_rows)
-        out, last, form = np.empty((3, len(picks))), self._last, self._form
-        (first, end), slot, s = self._slot_cells[-2:], len(self._alive) - 1, self._slots
+        out, last, i = np.empty((3, len(picks))), self._last.columns, self._last.i
+        first, end = last.indptr[i], last.indptr[i + 1]
         kept = (
-            last.rows, last.codes, last.scores, self._cells["classes"][first:end],
-            s["alone"][slot], s["joint"][slot], s["background"][slot], s["base"][slot],
-            s["squares"][slot], s["exact"][slot], s["parts"][slot : slot + 1],
+            last.rows[first:end], last.codes[first:end], last.scores[first:end], last.n_bins[i],
+            last.backgrounds[i], last.bases[i], last.squares[i], last.exact[i],
         )  # fmt: skip
+        lengths = columns.indptr[picks + 1] - columns.indptr[picks]
         over_columns(
             lambda lo, hi: pair_shapes_with(
-                *columns.form, picks, lo, hi, *kept, *form.arrays, table, unit / math.log(2.0), *out
+                *columns.form, picks, lo, hi, *kept, *self._form.arrays, table,
+                unit / math.log(2.0), *out,
             ),
-            np.concatenate([[0], np.cumsum(np.diff(columns.indptr)[picks])]),
-        )
+            np.concatenate([[0], np.cumsum(lengths)]),
+        )  # fmt: skip
         self.pairs += len(picks)
         return out
 
@@ -539,6 +542,7 @@ class ShapePanel(RowListPanel):
         self, columns: ShapedColumns, which: npt.NDArray[np.intp], *, given: bool
     ) -> Floats:
         """Return the dependence on kept columns and, if `given`, what each adds to the other."""
+        self._list_waiting()
         table, unit = table_of(self.n_rows)
         out = np.zeros((3 if given else 1, len(which), len(self._alive)))
         dependence, ahead, behind = out if given else (out[0],) * 3
@@ -573,24 +577,54 @@ class ShapePanel(RowListPanel):
         share = 1.0 if n < 4 else 1.0 - float(_least_rest(self.measure.alpha / 2, n))
         return np.full(len(self), math.sqrt(share))
 
+    def __len__(self) -> int:
+        return len(self._live) + len(self._waiting)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without columns that wait: they refer to their blocks."""
+        self._list_waiting()
+        return super().__getstate__()
+
     def add(self, column: Any) -> None:
-        """Keep a prepared column."""
+        """Keep a prepared column; its entries are listed when a newcomer is compared with all."""
         self._last = column
-        n_bins, form = int(column.n_bins), self._form
-        classes, part = np.empty((n_bins, len(form.counts)), np.int64), np.empty(len(form.norms))
-        alone, joint = kept_table(
-            column.rows, column.codes, column.scores, column.backgrounds, column.bases,
-            column.squares, *form.arrays, table_of(self.n_rows)[0], classes, part,
+        self._waiting.append(column)
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Drop the kept columns at these positions (0 is the oldest)."""
+        listed = len(self._live)
+        for i in sorted(positions[positions >= listed].tolist(), reverse=True):
+            del self._waiting[i - listed]
+        super().drop(positions[positions < listed])
+
+    def _list_waiting(self) -> None:
+        """List the entries of the columns that wait for it."""
+        waiting, self._waiting = self._waiting, []
+        for _, some in groupby(waiting, key=lambda column: id(column.columns)):
+            together = list(some)
+            columns = together[0].columns
+            self._list_columns(columns, np.array([column.i for column in together]))
+
+    def _list_columns(self, columns: ShapedColumns, which: Ints) -> None:
+        """List the entries of prepared columns, and store what is known about them."""
+        before, first = len(self._alive), int(self._slot_cells[-1])
+        n_slots, end = before + len(which), first + int(columns.n_bins[which].sum())
+        lengths = columns.indptr[which + 1] - columns.indptr[which]
+        self._room_for_nodes(self._used + int(lengths.sum()))
+        self._slots = {name: roomy(a, before, n_slots) for name, a in self._slots.items()}
+        self._cells = {name: roomy(a, first, end) for name, a in self._cells.items()}
+        slot_cells = np.zeros(n_slots + 1, np.int64)
+        slot_cells[: before + 1] = self._slot_cells
+        s, c = self._slots, self._cells
+        self._used = list_columns(
+            *columns.form, which, *self._form.arrays, table_of(self.n_rows)[0], self._heads,
+            self._nodes, self._numbers, self._used, slot_cells, c["slot"], c["counts"],
+            c["classes"], s["background"], s["base"], s["squares"], s["exact"], s["alone"],
+            s["joint"], s["parts"], before,
         )  # fmt: skip
-        first, slot = self._slot_cells[-1], len(self._alive)
-        of_slot = {
-            "background": column.backgrounds, "base": column.bases, "squares": column.squares,
-            "exact": column.exact, "alone": alone, "joint": joint, "parts": part,
-        }  # fmt: skip
-        self._hang(column.rows, column.codes, column.scores, n_bins, of_slot)
-        self._put(self._cells, "counts", first, column.level_counts[:n_bins], n_bins)
-        self._put(self._cells, "slot", first, slot, n_bins)
-        self._put(self._cells, "classes", first, classes, n_bins)
+        self._slot_cells = slot_cells
+        self._live = np.concatenate([self._live, np.arange(before, n_slots)])
+        self._alive = np.concatenate([self._alive, np.ones(len(which), np.bool_)])
 
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""

@@ -258,7 +258,7 @@ class RowListPanel(Panel):
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
         self._alive[self._live[positions]] = False
-        self._live = np.delete(self._live, positions)
+        self._live = self._live[self._alive[self._live]]
         if len(self._alive) > 2 * len(self._live) + 8:
             self._forget_dead()
 

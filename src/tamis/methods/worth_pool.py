@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels.worth import drop_newcomers, enter, leave, leave_in_turn, store_pairs
+from tamis.kernels.worth import (
+    drop_newcomers,
+    enter,
+    leave,
+    leave_in_turn,
+    store_pairs,
+    take_in,
+)
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
 
@@ -102,10 +109,15 @@ class Pool(Kept):
         result: npt.NDArray[np.bool_] = (theirs > mine) | ((theirs == mine) & first)
         return result
 
-    def enter(self, arrival: Arrival, pairs: Floats) -> None:
-        """Take a newcomer in; `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot."""
+    def make_room(self) -> None:
+        """Make room in the tables for one more feature."""
         if len(self) == self.tables.room:
             self.tables = self.tables.grown()
+
+    def enter(self, arrival: Arrival, pairs: Floats) -> None:
+        """Take a newcomer in; `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot."""
+        self.make_room()
+        if pairs.shape[1] < self.tables.room:
             pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
         t, key = self.tables, content_key(arrival.column)
         rounded = float(np.round(arrival.relevance, DIGITS))
@@ -199,6 +211,10 @@ def rounded_worths(values: Any) -> Any:
     return np.rint(values * 2.0**40) / 2.0**40
 
 
+#: An event has these: settled by, feature, code, its three numbers and cause.
+Events = tuple[Ints, Ints, Ints, Floats, Ints]
+
+
 class Newcomers:
     """Relevant columns in order of arrival, compared with a pool that changes meanwhile.
 
@@ -209,14 +225,15 @@ class Newcomers:
     ----------
     pairs : ndarray
         D(F,Y), c(F given Y) and c(Y given F) of newcomers F (rows) with features Y, by slot.
-    reasons, values, levels, causes : ndarray
-        Why each was dropped (a constant of `tamis.kernels.worth`), the numbers for the log, and the
-        slot of the feature that decided, -1 if none.
     """
 
-    def __init__(self, pool: Pool, columns: Any, first: int, relevance: Floats) -> None:
+    def __init__(
+        self, pool: Pool, columns: Any, first: int, features: Ints, relevance: Floats,
+        cutoffs: Floats,
+    ) -> None:  # fmt: skip
         n = len(relevance)
-        self.pool, self.columns, self.first, self.relevance = pool, columns, first, relevance
+        self.pool, self.columns, self.first = pool, columns, first
+        self.features, self.relevance, self.cutoffs = features, relevance, cutoffs
         self.pairs = np.zeros((3, n, pool.tables.room))
         if len(pool):
             panel: Any = pool.panel
@@ -224,39 +241,94 @@ class Newcomers:
             store_pairs(np.asarray(found), 0, pool.slots, self.pairs)
         self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
         is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
-        if is_tied.any():
-            self._find_keys(is_tied)
-        self.reasons, self.causes = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.values, self.levels = np.zeros(n), np.zeros(n)
+        self._find_keys(np.flatnonzero(is_tied))
+        self._counts = np.zeros(2, np.int64)  # of events, and whether a newcomer evicts
+        self._events = self._room()
+
+    def _room(self) -> Events:
+        """Return room for the events of all newcomers that are dropped, and of one that is not."""
+        room = 4 * len(self.relevance) + 2 * len(self.pool) + 2
+        settled_by, features, codes, causes = np.empty((4, room), np.int64)
+        return settled_by, features, codes, np.empty((room, 3)), causes
+
+    @property
+    def evicts(self) -> bool:
+        """Whether the newcomer that `drop` returned makes a feature of the pool redundant."""
+        return bool(self._counts[1])
+
+    def take_events(self) -> Events | None:
+        """Return the events since the last call, if there are any."""
+        n = int(self._counts[0])
+        if not n:
+            return None
+        events, self._events, self._counts[0] = self._events, self._room(), 0
+        settled_by, features, codes, numbers, causes = events
+        return settled_by[:n], features[:n], codes[:n], numbers[:n], causes[:n]
+
+    def is_room(self, start: int) -> bool:
+        """Return whether newcomers from `start` on can be dropped, or one of them taken in."""
+        needed = len(self.relevance) - start + 2 * len(self.pool) + 2
+        return bool(self._counts[0] + needed <= len(self._events[0]))
 
     def drop(self, start: int, exponent: float, copies_from: float) -> int:
         """Drop newcomers from `start` on; return the first that changes the pool, or their end."""
-        pool, t, n = self.pool, self.pool.tables, len(self.relevance)
+        pool, t = self.pool, self.pool.tables
         resolution = pool.measure.resolution
         end: int = drop_newcomers(
-            start, n, *self.pairs, self.relevance, self.rounded, self.keys, pool.slots,
-            t.relevance, t.rounded, t.keys, t.sums, t.limit, len(pool) == pool.capacity,
-            pool.required, exponent, copies_from - resolution, resolution, self.reasons,
-            self.values, self.levels, self.causes,
+            start, self.pairs, self.features, self.relevance, self.rounded, self.keys,
+            pool.features, pool.slots, t.relevance, t.rounded, t.keys, t.sums, t.limit,
+            len(pool) == pool.capacity, pool.required, exponent, copies_from - resolution,
+            resolution, self._counts, *self._events,
         )  # fmt: skip
         return end
 
+    def take_in(self, i: int) -> None:
+        """Let newcomer i enter the pool, and compare those after it with it if it stays."""
+        pool, n = self.pool, len(self.pool)
+        pool.make_room()
+        self._widen()
+        t, column = pool.tables, self.columns[self.first + i]
+        if not self.keys[i]:
+            self.keys[i] = content_key(column)
+        (features, slots), is_kept = np.empty((2, n + 1), np.int64), np.empty(n + 1, np.bool_)
+        out = take_in(
+            i, self.pairs, self.features, self.relevance, self.rounded, self.keys, self.cutoffs,
+            pool.features, pool.is_kept, pool.slots, t.left, t.given, t.sums, t.limit,
+            t.limited_by, t.rank, t.relevance, t.rounded, t.keys, pool.required, pool.n_features,
+            pool.capacity, pool.measure.resolution, features, is_kept, slots, self._counts,
+            *self._events,
+        )  # fmt: skip
+        if out >= 0:
+            features, slots, is_kept = features[:n], slots[:n], is_kept[:n]
+        pool.features, pool.slots, pool.is_kept = features, slots, is_kept
+        pool.relevance, pool.keys = t.relevance[slots], t.keys[slots]
+        if out == n:
+            return
+        pool.panel.add(column)
+        if out >= 0:
+            pool.panel.drop(np.array([out]))
+        self.meet_entrant(i + 1)
+
     def meet_entrant(self, start: int) -> None:
         """Compare newcomers from `start` on with the feature that entered last."""
-        pool, rest = self.pool, np.arange(start, len(self.relevance))
-        more = pool.tables.room - self.pairs.shape[2]
+        pool, n = self.pool, len(self.relevance)
+        self._widen()
+        if start < n:
+            is_tied = self.rounded[start:] == pool.tables.rounded[pool.slots[-1]]
+            if is_tied.any():
+                self._find_keys(start + np.flatnonzero(is_tied))
+            panel: Any = pool.panel
+            found = panel.beyond_last(self.columns, np.arange(self.first + start, self.first + n))
+            store_pairs(np.asarray(found)[:, :, np.newaxis], start, pool.slots[-1:], self.pairs)
+
+    def _widen(self) -> None:
+        """Follow the tables of the pool if they have more room now."""
+        more = self.pool.tables.room - self.pairs.shape[2]
         if more:
             self.pairs = np.pad(self.pairs, ((0, 0), (0, 0), (0, more)))
-        if len(rest):
-            is_tied = self.rounded == pool.tables.rounded[pool.slots[-1]]
-            is_tied[:start] = False
-            if is_tied.any():
-                self._find_keys(is_tied & (self.keys == 0))
-            panel: Any = pool.panel
-            found = np.asarray(panel.beyond_last(self.columns, self.first + rest))
-            store_pairs(found[:, :, np.newaxis], start, pool.slots[-1:], self.pairs)
 
-    def _find_keys(self, which: npt.NDArray[np.bool_]) -> None:
+    def _find_keys(self, which: Any) -> None:
         """Compute keys; they are needed only to decide between equals."""
-        for i in np.flatnonzero(which).tolist():
-            self.keys[i] = content_key(self.columns[self.first + i])
+        for i in which.tolist():
+            if not self.keys[i]:
+                self.keys[i] = content_key(self.columns[self.first + i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,8 +25,11 @@ from tamis.methods.worth_pool import Newcomers, Pool, Weighed
 #: Two features that depend on each other at least this strongly are copies.
 COPY = 0.98
 
-#: The reasons of drops that change nothing, by the constants of `tamis.kernels.worth`.
-DROPPED = ("copy", "explained", "least")
+#: The reasons of events, by the constants of `tamis.kernels.worth`.
+REASONS = (
+    "copy", "explained", "kept", "returned", "least", "reserve", "displaced", "pushed out",
+    "least alone", "reserve alone", "displaced alone", "pushed out alone",
+)  # fmt: skip
 
 #: The pool holds at least this many features, or twice as many as are kept.
 LEAST_POOL = 200
@@ -231,52 +234,43 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        pool = self._kept
         for lo in range(first, last, self.look_ahead):
             hi = min(lo + self.look_ahead, last)
-            pool, relevance = self._kept, scored.strengths[lo:hi]
-            newcomers, at = Newcomers(pool, scored.columns, lo, relevance), 0
+            newcomers, at = Newcomers(
+                pool, scored.columns, lo, scored.features[lo:hi], scored.strengths[lo:hi],
+                scored.levels[lo:hi],
+            ), 0  # fmt: skip
             while at < hi - lo:
-                arrival = scored.arrival(lo + at)
-                takes = self._keep_required
-                if arrival.feature >= self.required:
-                    end = newcomers.drop(at, self.rule.exponent, COPY)
-                    if end > at:
-                        self._log_drops(newcomers, scored.features[lo:hi], at, end)
-                    if end == hi - lo:
-                        break
-                    takes, at, arrival = self._meet, end, scored.arrival(lo + end)
+                is_required = scored.features[lo + at] < self.required
+                if not is_required:
+                    at = newcomers.drop(at, self.rule.exponent, COPY)
+                if at == hi - lo:
+                    break
                 if self._shadows is not None:
-                    self._shadows.catch_up(arrival.feature, pool)
-                takes(arrival, newcomers.pairs[:, at])
-                if self._shadows is not None:
-                    self._shadows.changed(pool, arrival)
+                    self._shadows.catch_up(int(scored.features[lo + at]), pool)
+                if is_required:
+                    self._keep_required(scored.arrival(lo + at), newcomers.pairs[:, at])
+                    newcomers.meet_entrant(at + 1)
+                else:
+                    self._meet(scored, lo + at, newcomers, at)
                 at += 1
-                if len(pool) and pool.features[-1] == arrival.feature:
-                    newcomers.meet_entrant(at)
-                if self.on_settled is not None:
-                    self.on_settled(arrival.feature + 1)
+                if not newcomers.is_room(at):
+                    self._log_events(newcomers)
+                if self._shadows is not None:
+                    self._shadows.changed(pool, scored.arrival(lo + at - 1))
+            self._log_events(newcomers)
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[hi - 1]) + 1)
 
-    def _log_drops(
-        self, newcomers: Newcomers, features: npt.NDArray[np.int64], first: int, end: int
-    ) -> None:
-        """Log newcomers first..end-1 as dropped, one run of equal reasons at a time."""
-        owner = np.full(self._kept.tables.room + 1, -1)  # slot -1 is the last one
-        owner[self._kept.slots] = self._kept.features
-        because = owner[newcomers.causes[first:end]]
-        kinds = 2 * newcomers.reasons[first:end] + (because < 0)
-        for run in np.split(np.arange(end - first), np.flatnonzero(np.diff(kinds)) + 1):
-            alone, which = because[run[0]] < 0, first + run
-            reason = DROPPED[newcomers.reasons[which[0]]] + (" alone" if alone else "")
-            self.log_.append_many(
-                reason, features[which], newcomers.relevance[which], newcomers.values[which],
-                np.full(len(which), np.nan) if alone else newcomers.levels[which],
-                None if alone else because[run],
-            )  # fmt: skip
+    def _log_events(self, newcomers: Newcomers) -> None:
+        """Log what happened to newcomers and to the pool since the last call."""
+        events = newcomers.take_events()
+        if events is not None:
+            self.log_.append_events(REASONS, *events)
 
     def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:
-        """Keep a feature that must stay; it never leaves the pool."""
+        """Keep a feature that must stay; it never leaves the pool. These come before all others."""
         pool = self._kept
         pool.enter(arrival, pairs)
         pool.required += 1
@@ -287,36 +281,22 @@ class SieveStream(MeasuredStream):
             Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
         )
 
-    def _meet(self, arrival: Arrival, pairs: Floats) -> None:
-        """Take in a column that changes the pool, and log everything that changes."""
+    def _meet(self, scored: ScoredBlock, which: int, newcomers: Newcomers, i: int) -> None:
+        """Take in a column that changes the pool, and drop what it makes redundant."""
         pool = self._kept
-        dropped, evicts = self.rule.redundant(arrival, pool, pairs[0, pool.slots])
-        if dropped is not None:  # only if two ways to round a power differ
-            self.log_.append(dropped)
-            return
-        if evicts:
-            pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
-        pool.enter(arrival, pairs)
-        new, overfull = len(pool) - 1, len(pool) > pool.capacity
-        weighed = pool.weigh(pool.n_features)
-        is_kept = weighed.is_left
-        first_out = weighed.order[0] if overfull else -1
-        for i in np.flatnonzero(pool.is_kept & ~is_kept).tolist():
-            evicts.append(
-                self._decision("pushed out" if i == first_out else "displaced", i, weighed)
-            )
-        if overfull and first_out != new and not pool.is_kept[first_out]:
-            evicts.append(self._decision("least", first_out, weighed))
-        decision = self._decision("kept" if is_kept[new] else "reserve", new, weighed)
-        if is_kept[new]:
-            decision = replace(decision, level=arrival.level)
-        self.log_.append(replace(decision, evicts=tuple(evicts)))
-        returned = np.flatnonzero(is_kept[:new] & ~pool.is_kept[:new])
-        for i in returned.tolist():
-            self.log_.append(self._decision("returned", i, weighed), at=arrival.feature)
-        pool.is_kept = is_kept
-        if overfull:
-            pool.leave(weighed.order[:1])
+        if newcomers.evicts or np.isfinite(self.rule.exponent):
+            arrival = scored.arrival(which)
+            dropped, evicts = self.rule.redundant(arrival, pool, newcomers.pairs[0, i, pool.slots])
+            if dropped is not None or evicts:
+                self._log_events(newcomers)
+            if dropped is not None:  # only if two ways to round a power differ
+                self.log_.append(dropped)
+                return
+            for decision in evicts:
+                self.log_.append(decision, at=arrival.feature)
+            if evicts:
+                pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
+        newcomers.take_in(i)
 
     def _decision(self, reason: str, i: int, weighed: Weighed) -> Decision:
         """Return the decision about the feature at position i, with what it is worth."""
@@ -370,7 +350,14 @@ class SieveStream(MeasuredStream):
         pool = self._kept
         ready = pool.panel.prepare(columns, np.arange(columns.width))
         pairs = zip(state["features"].tolist(), state["each"]["relevance"].tolist(), strict=True)
-        newcomers = Newcomers(pool, ready, 0, state["each"]["relevance"])
+        newcomers = Newcomers(
+            pool,
+            ready,
+            0,
+            state["features"],
+            state["each"]["relevance"],
+            np.full(len(ready), np.nan),
+        )
         for i, (feature, relevance) in enumerate(pairs):
             arrival = Arrival(feature, relevance, np.nan, ready[i])
             pool.enter(arrival, newcomers.pairs[:, i])
