@@ -198,5 +198,5 @@ def test_weights_and_covariates_are_routed_through_pipelines():
         )
         plain = ignoring.fit(X, y)[0].kept_
         assert plain.tolist() == tamis.SAOLA().fit(X, y).kept_.tolist()
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(InputError, match="LARS cannot use sample weights; use a method"):
         tamis.LARS().fit(X, y, sample_weight=weights)
