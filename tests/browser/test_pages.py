@@ -177,7 +177,8 @@ def test_names_with_markup_are_shown_as_text(look, tmp_path, width, scheme):
     path = write_page(page_of_run(run, "run"), tmp_path / "odd.html")
     page = look(path.as_uri(), width, scheme, picture="odd")
     shown = page.evaluate("[...document.querySelectorAll('a.open')].map((b) => b.textContent)")
-    kept = {row["name"] for row in run.kept_rows()}
+    # What would turn the direction of the text around it is shown as its code.
+    kept = {row["name"].replace("\u202e", r"\u202e") for row in run.kept_rows()}
     assert kept
     assert kept <= set(shown)
     assert any(ODD[0] in name for name in kept)
