@@ -200,3 +200,13 @@ def test_weights_and_covariates_are_routed_through_pipelines():
         assert plain.tolist() == tamis.SAOLA().fit(X, y).kept_.tolist()
     with pytest.raises(InputError, match="LARS cannot use sample weights; use a method"):
         tamis.LARS().fit(X, y, sample_weight=weights)
+
+
+def test_no_call_is_suggested_that_would_leave_out_the_covariates():
+    frame, y = patients()
+    X = frame.drop(columns=ASIDE).assign(more=["a", "b", "c"] * (len(y) // 3))
+    X.iloc[::9, 0] = np.nan
+    for given, suggested in ((None, True), (frame[["age"]], False)):
+        with pytest.raises(InputError) as caught:
+            tamis.select(X, "saola", y, given=given)
+        assert ("this works" in str(caught.value)) is suggested

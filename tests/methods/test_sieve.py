@@ -207,7 +207,7 @@ class OneAtATime(SieveStream):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_log_is_that_of_one_column_at_a_time(seed: int) -> None:
-    """Compiled, with many columns in a block, or each by itself and in Python."""
+    """Compiled, with many columns in a block, or each alone and in Python."""
     rng = np.random.default_rng(seed)
     n, gamma = 90, (None, 0.5, 1.0)[seed % 3]
     rule = SieveRule(

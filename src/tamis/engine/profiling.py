@@ -149,13 +149,14 @@ def all_problems(
 
 
 def about_all_columns(
-    error: InputError, data: Any, y: Any, method: str, encode: Any, missing: Any
+    error: InputError, data: Any, y: Any, method: str, encode: Any, missing: Any, adjusted: bool
 ) -> TamisError:
     """Turn an error about one column into one about all of them, for data that can be read again.
 
+    With weights or covariates (`adjusted`) it stays: what works without them is no help.
     A source is read by the command line, which does the same with the options that were typed.
     """
-    if error.column is None or isinstance(data, Source) or gives_blocks(data):
+    if error.column is None or adjusted or isinstance(data, Source) or gives_blocks(data):
         return error
     given = {"words": encode is not None, "gaps": missing not in ("auto", "error")}
     handled = [kind for kind, is_so in given.items() if is_so]

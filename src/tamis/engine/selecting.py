@@ -221,7 +221,10 @@ def select(
         except InputError as error:
             from tamis.engine.profiling import about_all_columns  # slow: it imports every format
 
-            every = about_all_columns(error, data, y, chosen.method, common.encode, common.missing)
+            adjusted = given is not None or sample_weight is not None
+            every = about_all_columns(
+                error, data, y, chosen.method, common.encode, common.missing, adjusted
+            )
             if every is error:
                 raise
             raise every from error
