@@ -10,10 +10,11 @@ import ast
 import inspect
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
@@ -283,3 +284,29 @@ def parameters(pairs: Sequence[str], where: str = "--param") -> dict[str, Any]:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             found[name] = value
     return found
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def refusing(
+    refuse: Callable[[str, tuple[Any, ...], dict[str, Any]], None],
+) -> Callable[[_Function], _Function]:
+    """Let a function say in one sentence what to do about an argument that it does not take.
+
+    `refuse` is called with the name of such an argument, and with all arguments; if it raises
+    nothing, Python's own error follows.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        taken = inspect.signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: Any, **named: Any) -> Any:
+            for name in [name for name in named if name not in taken]:
+                refuse(name, args, named)
+            return function(*args, **named)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import platform
 import time
 from collections.abc import Callable, Mapping
-from functools import wraps
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 from tamis._registry import load
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.params import Number, check
+from tamis.core.params import Number, check, refusing
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
@@ -46,27 +44,17 @@ EXECUTOR = "tamis.engine.workers.executors:executor"
 #: Called with a function that returns the run so far, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
 
-_Select = TypeVar("_Select", bound=Callable[..., Run])
+
+def _refuse(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Raise an error that says where a parameter of a method belongs, if some method has it."""
+    if name == "target":
+        raise ParameterError("the target is called y: give y= in place of target=")
+    method = named.get("selector", args[1] if len(args) > 1 else "sieve")
+    if sentence := belongs_to(name, named[name], method):
+        raise ParameterError(sentence)
 
 
-def _explained(function: _Select) -> _Select:
-    """Let `select` say in one sentence where a parameter of a method belongs."""
-    taken = inspect.signature(function).parameters
-
-    @wraps(function)
-    def checked(*args: Any, **named: Any) -> Run:
-        for name in [name for name in named if name not in taken]:
-            if name == "target":
-                raise ParameterError("the target is called y: give y= in place of target=")
-            method = named.get("selector", args[1] if len(args) > 1 else "sieve")
-            if sentence := belongs_to(name, named[name], method):
-                raise ParameterError(sentence)
-        return function(*args, **named)
-
-    return checked  # type: ignore[return-value]
-
-
-@_explained
+@refusing(_refuse)
 def select(
     data: Any,
     selector: Any = "sieve",

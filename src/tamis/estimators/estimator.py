@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ from tamis.core.blocks import ColumnBlock, group_labels, refuse_broken, with_gro
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError, warn
 from tamis.core.names import Names
-from tamis.core.params import inherit_docs
+from tamis.core.params import inherit_docs, refusing
 from tamis.core.target import Target, refuse_masked
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding
@@ -56,8 +55,6 @@ from tamis.sources.arrays.in_memory import (
 from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import ColumnSource, silent
 
-_Fit = TypeVar("_Fit", bound=Callable[..., Any])
-
 #: What the arguments of `fit` are; which of them a method takes depends on its rule.
 _FIT_PARAMETERS = """
 X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
@@ -83,17 +80,8 @@ def _fit_doc(arguments: Mapping[str, Any]) -> str:
     return f"{head}\n\nParameters\n----------\n{known}"
 
 
-def explained(fit: _Fit) -> _Fit:
-    """Let a `fit` say in one sentence what to do about an argument that it does not take."""
-    taken = inspect.signature(fit).parameters
-
-    @wraps(fit)
-    def checked(self: ColumnEstimator, *args: Any, **named: Any) -> Any:
-        for other in [name for name in named if name not in taken]:
-            self._refuse_argument(other)
-        return fit(self, *args, **named)
-
-    return checked  # type: ignore[return-value]
+#: Decorates a `fit`: an argument that it does not take gets one sentence.
+explained = refusing(lambda name, args, _: args[0]._refuse_argument(name))
 
 
 #: What completion leaves out: counts for tests and benchmarks, a way to make another object, and
