@@ -50,7 +50,9 @@ def test_select_writes_a_folder_and_prints_what_it_kept(
         "state.sqlite",
     ]
     assert [row["name"] for row in kept(tmp_path / "run")] == ["3", "20"]
-    summary, task, measure, where = done.out.splitlines()
+    summary, task, measure, luck, certified, where = done.out.splitlines()
+    assert luck.startswith("luck: chance alone lets about 0.3 of 30 columns pass the test at 0.01")
+    assert certified.startswith("certified: 2 of 2 kept features, ")
     assert summary.startswith(f"{method} kept 2 of 30 features (")
     assert " on 200 rows in " in summary
     assert task.startswith("task: classification, because the target holds 2 different whole ")

@@ -48,6 +48,27 @@ def test_shadow_worlds(tamis, visits, tmp_path, method, how):
     assert f"of {found['kept']} kept, expected to be luck" in report
 
 
+def test_luck_without_asking(tamis, visits, tmp_path):
+    out, select = tmp_path / "run", ("select", visits, "--target", "sick", "--ignore", "patient")
+    done = tamis(*select, "--out", out)
+    kept = len((out / "selected.csv").read_text().splitlines()) - 1
+    assert (
+        "\nluck: chance alone lets about 4 of 400 columns pass the test at 0.01; --shadows 3 "
+        f"estimates how many of the {kept} kept did\ncertified: 1 of {kept} kept features, at most "
+        f"10 % of them luck; tamis status {out} --certify 0.1 names them\n"
+    ) in done.out
+    assert tamis("status", out, "--certify", "0.1").out.endswith("c7\n")
+    assert tamis("report", out, "--format", "md").code == 0
+    assert "Luck: chance alone lets about 4 of 400 columns" in (out / "report.md").read_text()
+    done = tamis(*select, "--method", "fcbf", "--out", tmp_path / "b")
+    assert "pass the test at 0.01; --fdr 0.1 limits their share\n" in done.out
+    for more in (("--fdr", "0.1"), ("--encode", "mdlp"), ("--method", "relieff")):
+        done = tamis(*select, *more, "--out", tmp_path / "c", "--force")
+        assert done.code == 0
+        assert "luck: " not in done.out
+        assert "certified: " not in done.out
+
+
 def test_methods_without_worlds_are_refused(tamis, visits, tmp_path):
     for method, message in (
         ("fcbf", "fcbf has no parameter 'shadows'"),

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 
 import tamis
 from tamis import Selection
-from tamis.core.certificate import Certificate, certify, share_by_arrival
+from tamis.core.certificate import Certificate, certify, p_values_of, share_by_arrival
 from tamis.core.errors import InputError, ParameterError
-from tamis.engine.runs import open_run, save_run
+from tamis.engine.runs import open_run, save_run, unasked_words
 
 HARMONIC = sum(1 / i for i in range(1, 101))
 
@@ -158,3 +159,29 @@ def command_line():
         return done.output
 
     return call
+
+
+def test_p_values_are_those_of_the_test_whatever_the_method():
+    # Levels that many columns share stand for no p-value: they certified nothing, however strong.
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 40))
+    X[:, :2] += y[:, None] * np.array([2.0, 1.0])
+    expected = ttest_ind(X[y == 0], X[y == 1]).pvalue
+    for method in ("saola", tamis.SAOLA(order="free"), "fcbf", "osfs", "fast-osfs", "hiton-pc"):
+        run = tamis.select(X, method, y=y)
+        assert run.log.replay() == [0, 1]
+        assert run.certificate(0.1).features == [0, 1]
+        assert p_values_of(run.log, [1]) == pytest.approx(expected[1], rel=1e-5)
+        assert p_values_of(run.log, [1, 0]).tolist() == p_values_of(run.log, [0, 1]).tolist()[::-1]
+
+
+def test_a_log_without_p_values_certifies_nothing_and_says_so():
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    X = rng.normal(size=(100, 5)) + y[:, None]
+    for method in ("mrmr", "sfs-fi", "alpha-investing"):
+        run = tamis.select(X, method, y=y)
+        with pytest.raises(InputError, match="holds no p-values, so nothing can be certified"):
+            run.certificate(0.1)
+        assert unasked_words(run) == {}

@@ -409,7 +409,7 @@ def run_facts(run: Run, out: str) -> dict[str, Any]:
 
 def summary(run: Run, out: str) -> list[str]:
     """Return the lines that are printed at the end."""
-    from tamis.engine.runs import missing_words, trust_words
+    from tamis.engine.runs import missing_words, trust_words, unasked_words
 
     counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
@@ -428,7 +428,8 @@ def summary(run: Run, out: str) -> list[str]:
         lines.append(f"missing: {words}")
     if source.get("row_groups"):
         lines.append(f"rows that belong together: {source['row_groups']}")
-    lines += [f"{name}: {words}" for name, words in trust_words(run.trust).items()]
+    trust = trust_words(run.trust) | unasked_words(run, shlex.quote(out))
+    lines += [f"{name}: {words}" for name, words in trust.items()]
     if run.log.stopped:
         lines.append(f"the selection {run.log.stopped}")
     wrote, ask = Path(out), f"ask about any feature with: tamis why {shlex.quote(out)} FEATURE"

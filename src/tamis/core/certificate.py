@@ -147,16 +147,19 @@ class Certificate:
 
 def p_values_of(log: DecisionLog, features: Sequence[int]) -> Floats:
     """Return the p-values of features from a log, or raise an error if it holds none."""
-    fields = log.template_fields
+    fields, found = log.template_fields, np.full(len(features), np.nan)
     if "p_tests" in fields:
         found = np.array([log.p_of(feature) for feature in features])
     elif "tests" in fields and "alpha" in fields:
         # Levels stand for p-values, rounded to float32.
-        pairs = [log.tested_level(feature) for feature in features]
-        found = np.array([p_of(*pair, float(fields["alpha"])) for pair in pairs]) * (1 + 1e-6)
-    else:
+        alpha, shared = float(fields["alpha"]), len(fields["tests"].split("|")) > 2
+        pairs = zip(*log.tested_levels(features), strict=True)
+        found = np.array([p_of(*pair, alpha) for pair in pairs]) * (1 + 1e-6)
+        if shared:  # a level above all strengths, which stands for no p-value
+            found[found > 1.01 * alpha] = np.nan
+    if len(features) and np.isnan(found).all():
         raise InputError(
             "the log of this selection holds no p-values, so nothing can be certified; select with "
-            "fdr=0.1 (--fdr 0.1), or with the measure any_shape"
+            "fdr=0.1 (--fdr 0.1), or with the default method, sieve"
         )
     return np.where(np.isnan(found), 1.0, found)

@@ -386,10 +386,22 @@ class DecisionLog:
             return float("nan")
         return float(self._values.between(feature, feature + 1)[0])
 
-    def tested_level(self, feature: int) -> tuple[float, float]:
-        """Return the relevance of a feature when it arrived, and the level it was compared with."""
-        level = self._levels.between(feature, feature + 1)[0]
-        return float(self._relevance.view[feature]), float(level)
+    def tested_levels(
+        self, features: Sequence[int]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return the relevances of features when tested, and the levels they were compared with."""
+        wanted = np.array(features, np.int64)
+        relevance = self._relevance.view[wanted].astype(np.float64)
+        levels = np.array([self._levels.between(f, f + 1)[0] for f in features], np.float64)
+        # A decision that names its test holds the exact level; the column of levels may hold one
+        # that many columns share.
+        named = np.array(["{level_" in reason.sentence for reason in self.reasons.values()])
+        events = self._events.view
+        mine = np.flatnonzero(np.isin(events["feature"], wanted) & named[events["reason"]])
+        order = np.argsort(wanted)
+        where = order[np.searchsorted(wanted, events["feature"][mine], sorter=order)]
+        relevance[where], levels[where] = events["relevance"][mine], events["level"][mine]
+        return relevance, levels
 
     def decision(self, i: int) -> Decision:
         """Return recorded decision number i."""

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tamis._registry import BATCH_METHODS
-from tamis.core.certificate import Certificate
+from tamis.core.certificate import Certificate, p_values_of
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import DAMAGE, InputError, SourceError
 from tamis.core.false_keeps import FalseKeeps
@@ -57,6 +57,8 @@ PLACED = {
     "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
     "missing", "encoded", "name", "task", "target_name",
 }  # fmt: skip
+#: The share of luck among certified features, if nobody asked for another.
+SURE = 0.1
 #: The files of the log.
 LOG_FILES = ("log.parquet", "events.parquet")
 #: Columns of selected.csv.
@@ -289,6 +291,36 @@ def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:
     if "judged" in trust:
         found["judged"] = str(Judged.of(trust["judged"]))
     return found
+
+
+def unasked_words(run: Run, folder: str = "RUN") -> dict[str, str]:
+    """Return what p-values say about luck if neither a gate nor shadow worlds were asked for.
+
+    Of columns that have nothing to do with the target, a share of alpha passes the test. Nothing is
+    said without valid p-values (also after cuts where the class changes), or if a method keeps what
+    does not pass.
+    """
+    features, can = run.log.replay(), run.parameters.keys()
+    asked = run.trust.keys() & {"gate", "false_keeps"}
+    if not features or "fdr" not in can or asked:
+        return {}
+    try:
+        found = certificate_of(run, SURE, by_arrival=False)
+    except InputError:  # there are no valid p-values
+        return {}
+    alpha, n, kept = float(run.log.template_fields["alpha"]), len(run.log), len(features)
+    if p_values_of(run.log, features).max() > 1.01 * alpha:
+        return {}
+    passing = f"{n * alpha:,.0f}" if n * alpha >= 0.95 else f"{n * alpha:.1g}"
+    more = f"--fdr {SURE:g} limits their share"
+    if "shadows" in can:
+        more = f"--shadows 3 estimates how many of the {kept:,} kept did"
+    return {
+        "luck": f"chance alone lets about {passing} of {counted(n, 'column')} pass the test at "
+        f"{alpha:g}; {more}",
+        "certified": f"{len(found.features):,} of {counted(kept, 'kept feature')}, at most "
+        f"{100 * SURE:g} % of them luck; tamis status {folder} --certify {SURE:g} names them",
+    }
 
 
 def gate_words(gate: Mapping[str, Any]) -> str:

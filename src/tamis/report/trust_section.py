@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.judged import Judged
-from tamis.engine.runs import Run, gate_words
+from tamis.engine.runs import Run, gate_words, unasked_words
 from tamis.report.page import Column, Facts, Section, Table
 
 #: Families in the table of votes.
@@ -43,6 +43,7 @@ def trust_section(run: Run) -> Section | None:
             f"Scores are those of a {judged.model} on rows that neither the selection nor the "
             f"model saw, with 95 % intervals: everything was repeated in {judged.cv} folds."
         )
+    notes += [f"{name.capitalize()}: {words}." for name, words in unasked_words(run).items()]
     return Facts("How far can this be trusted?", items, notes) if items or notes else None
 
 
