@@ -57,8 +57,17 @@ def test_ctrl_c_during_conversion_to_columns_leaves_nothing(big, tmp_path):
 
 
 LOST = """
-import signal, sys, weakref
+import signal, sys, threading, time, weakref
 from tamis.cli import main
+
+class Slowly(threading.Timer):
+    def start(self):  # a busy machine: the repeated Ctrl-C comes before this ends
+        super().start()
+        if slow:
+            slow.pop()
+            time.sleep(0.2)
+
+slow, threading.Timer = [1] * int(sys.argv.pop()), Slowly
 
 class Thing:
     pass
@@ -75,9 +84,10 @@ main.run()
 """
 
 
-def test_ctrl_c_during_a_callback_of_python_is_not_lost():
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_ctrl_c_during_a_callback_of_python_is_not_lost(late):
     done = subprocess.run(
-        [sys.executable, "-c", LOST, "info"],
+        [sys.executable, "-c", LOST, "info", str(late)],
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 130, done.stderr

@@ -157,12 +157,17 @@ def _prepare() -> None:
 
 def _repeat_interrupt(lost: Any) -> None:
     """Repeat a Ctrl-C that came during a callback of the interpreter, which would swallow it."""
-    if isinstance(lost.exc_value, KeyboardInterrupt):
-        again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        again.start()
-    else:
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
+        return
+    while True:
+        try:
+            again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            again.start()
+            break
+        except KeyboardInterrupt:  # before the end of this function, which is a callback too
+            continue
 
 
 def _drop_output() -> None:
