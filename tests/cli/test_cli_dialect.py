@@ -81,7 +81,9 @@ def test_dates_are_left_out_with_a_note_or_numbers(tamis, tmp_path):
     path.write_text("day,x,y\n" + rows)
     how = ("select", path, "--target", "y", "--method", "all", "--out", tmp_path / "run")
     left = tamis(*how)
-    assert left.err.startswith(f"tamis: {path}: 'day' holds dates and was left out; take dates as ")
+    assert left.err.startswith(
+        f"tamis: {path}: 'day' holds dates and was left out; to use dates as "
+    )
     assert open_run(tmp_path / "run").log.names.count == 1
     taken = tamis(*how, "--dates", "number", "--force")
     assert (taken.code, taken.err) == (0, "")

@@ -78,16 +78,17 @@ def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
     command = f"tamis select {reading} --out run/" if DEFAULT == "sieve" else sieve
     assert lines[: lines.index("")] == [
         "clinic.csv: 240 rows, 11 columns",
-        "columns: 2 numbers, 2 whole numbers, 2 words, 1 dates, 1 constants, 2 identifiers, "
-        "1 numbers and words, 2 gaps",
+        "columns: numbers 2, whole numbers 2, words 2, dates 1, constants 1, identifiers 2, "
+        "numbers and words 1; 2 with missing values",
         "target: 'died', 2 classes: 0 (109), 1 (131), because the target holds 2 different whole "
         "numbers, each in 120 rows on average",
-        "suspicious: 'patient', 'number' are identifiers: --ignore (ignore=)",
-        "suspicious: 'dead' is a copy of the target: --ignore (ignore=)",
+        "suspicious: 'patient', 'number' are identifiers: leave them out with --ignore (ignore=), "
+        "or match the rows of several tables by them with --key (key=)",
+        "suspicious: 'dead' is a copy of the target: leave it out with --ignore (ignore=)",
         "suspicious: 'seen' holds dates: they are left out; --dates number (dates='number') takes "
         "them as days",
         "suspicious: 1 column is equal to others ('dose' = 'dose again')",
-        "problem: 'lab' holds numbers and also '?': --na '?' (na=)",
+        "problem: 'lab' holds numbers and also '?': read as missing with --na '?' (na=)",
         *others,
         f"this works: {command}",
     ]
@@ -95,8 +96,8 @@ def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
     refused = tamis("select", "clinic.csv", *how)
     assert refused.code == 2
     assert refused.err.splitlines()[-1] == (
-        "tamis: clinic.csv has 3 problems: 'lab' holds numbers and also '?': --na '?' (na=); "
-        f"{gaps}; {words}; this works: {sieve}"
+        "tamis: clinic.csv has 3 problems: 'lab' holds numbers and also '?': read as missing with "
+        f"--na '?' (na=); {gaps}; {words}; this works: {sieve}"
     )
     # What is handled is not listed again.
     handled = ("--na", "?", "--missing", "delete", "--ignore", "patient")
@@ -152,8 +153,8 @@ def test_odd_columns_of_a_parquet_file(tamis, tmp_path):
     assert "--categorical group" in command
     text = tamis("info", "odd.parquet").out
     assert "'outcome' (a guess; name it with --target)" in text
-    assert "problem: 'lists' holds lists or other structures: --ignore" in text
-    assert "problem: 'endless' holds infinite values: --ignore" in text
+    assert "problem: 'lists' holds lists or other structures: leave it out with --ignore" in text
+    assert "problem: 'endless' holds infinite values: leave it out with --ignore" in text
     assert "suspicious: 'numbers in text' holds numbers as text: remove units" in text
 
 
@@ -207,7 +208,7 @@ def test_targets_that_cannot_be_used(tamis, tmp_path):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_matrices_and_svmlight(tamis, svm, tmp_path, sparse):
-    assert "columns: 30 whole numbers" in tamis("info", svm).out
+    assert "columns: whole numbers 30" in tamis("info", svm).out
     works(tamis, svm)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
@@ -219,7 +220,8 @@ def test_matrices_and_svmlight(tamis, svm, tmp_path, sparse):
     sp.save_npz(name, sp.csc_matrix(X)) if sparse else np.save(name, X)
     np.save("m.y.npy", y)
     text = tamis("info", name).out
-    assert f"columns: 5 numbers, 1 constants{'' if sparse else ', 1 gaps'}" in text
+    gaps = "" if sparse else "; 1 with missing values"
+    assert f"columns: numbers 5, constants 1{gaps}" in text
     assert "1 column is equal to others ('x1' = 'x5')" in text
     works(tamis, Path(name))
 
@@ -244,6 +246,9 @@ def test_gene_tables_keep_their_options(tamis, tmp_path):
     how = ("--transpose", "--y", "pheno.csv", "--key", "sample", "--target", "status")
     command = works(tamis, Path("expr.tsv"), *how)
     assert "--transpose" in command
+    text = tamis("info", "expr.tsv").out  # a sample is a column, and no target
+    assert "give --transpose (transpose=True), and the table of samples with the target" in text
+    assert "this works" not in text
 
 
 def random_table(seed: int) -> tuple[pd.DataFrame, str]:
@@ -295,9 +300,9 @@ def test_the_profile_comes_before_the_technical_facts(tamis, dated) -> None:
 
 
 def test_dates_as_text_are_left_out_of_parquet_as_of_csv(tamis, dated) -> None:
-    note = "'when' holds dates and was left out; take dates as numbers, in days, with"
+    note = "'when' holds dates and was left out; to use dates as numbers (days), give"
     for file in ("t.csv", "t.parquet"):
-        assert "1 dates" in tamis("info", file, "--target", "y").out
+        assert "dates 1" in tamis("info", file, "--target", "y").out
         done = tamis("select", file, "--target", "y", "--out", f"run-{file}")
         assert f"tamis: {file}: {note}" in done.err
         options = ("--target", "y", "--dates", "number", "--out", f"days-{file}")
@@ -350,7 +355,9 @@ def test_what_may_mislead_is_suspicious(tamis):
     table = {"euro": (0.92 * price).round(2), "size": size, "kind": kind, "price": price}
     pd.DataFrame(table | {"cost": [f"${p / 2:,.1f}" for p in price]}).to_csv("a.csv", index=False)
     text = tamis("info", "a.csv", "--target", "price").out
-    assert "suspicious: 'euro', 'cost' are copies of the target: --ignore" in text
+    assert (
+        "suspicious: 'euro', 'cost' are copies of the target: leave them out with --ignore" in text
+    )
     assert "'cost' holds numbers with a unit ('$'): they are read as numbers" in text
     sizes, kinds = (int(np.sum(column == mark)) for column, mark in ((size, -999), (kind, "-")))
     assert f"'size' holds '-999' {sizes} times: if it means a missing value, --na=-999" in text

@@ -90,6 +90,21 @@ def test_text_of_a_csv_file_is_copied_letter_by_letter(tmp_path):
     assert (tmp_path / "y.csv").read_text() == 'b,a,c\nNA,"1,50",x;y\n,007,z\n'
 
 
+def test_numbers_with_thousands_or_a_unit_are_numbers_in_parquet(tmp_path):
+    lines = [f"{i % 7};{1000 + i},5;{1 + i // 50}.{i:03d},50;2.{i:03d} €;T-{i}" for i in range(99)]
+    text = "\n".join(["a;b;grouped;euro;code", *lines, "1;2,5;;7 €;1.5"])
+    (tmp_path / "in.csv").write_text(text + "\n")
+    run = keeping(["grouped", "euro", "code"])
+    how = {"delimiter": ";", "decimal": ","}
+    run.apply(tmp_path / "in.csv", tmp_path / "out.parquet", **how)
+    found = pq.read_table(tmp_path / "out.parquet").to_pydict()
+    assert (found["grouped"][1], found["grouped"][-1]) == (1001.5, None)
+    assert found["euro"][-2:] == [2098.0, 7.0]
+    assert found["code"][-2:] == ["T-98", "1.5"]
+    run.apply(tmp_path / "in.csv", tmp_path / "out.csv", **how)
+    assert (tmp_path / "out.csv").read_text().splitlines()[1] == '"1.000,50",2.000 €,T-0'
+
+
 def test_a_column_that_is_not_what_its_first_lines_suggest_is_read_again(tmp_path):
     lines = ["a,b\n", *("1,2\n" for _ in range(400_000)), "1.5,two\n"]
     (tmp_path / "x.csv").write_text("".join(lines))

@@ -44,6 +44,13 @@ def test_fed_rows_that_are_missing_are_gaps(tmp_path, policy):
     assert str(runs[0][0]).endswith("; it lacks 20 rows, whose values are missing")
 
 
+def test_the_default_takes_them_as_it_takes_missing_values(tmp_path):
+    selection = tamis.Selection.create(tmp_path / "run", Y, "sieve", KEYS, key_name="key")
+    selection.feed(day("a", A))
+    assert selection.feed(day("b", B, KEYS[:100]), missing_rows="gaps").missing_rows == 20
+    assert selection.run.source["missing"]["gaps"] == 20
+
+
 def test_they_are_refused_by_default_and_where_gaps_are_not_allowed(tmp_path):
     how = {"key_name": "key"}
     selection = tamis.Selection.create(tmp_path / "run", Y, "saola", KEYS, **how)

@@ -308,7 +308,7 @@ def test_a_parameter_of_a_method_is_given_to_the_method():
         ("sieve", {"n_features": 3}, r"the selector tamis\.Sieve\(n_features=3\)$"),
         (tamis.MRMR(), {"n_features": 3}, r"the selector tamis\.MRMR\(n_features=3\)$"),
         ("saola", {"n_features": 3}, r"of other methods; .* such as tamis\.Sieve\(n_features=3\)"),
-        (y, {"n_features": 3}, "a list is not a method"),
+        (y, {"n_features": 3}, r"data \(list\) is not a method"),
         ("sieve", {"target": "died"}, "the target is called y"),
     ]
     for selector, more, sentence in cases:

@@ -229,7 +229,9 @@ def test_other_objects_than_rules_and_methods_are_refused() -> None:
         estimator_of(tamis.SAOLA)
     with pytest.raises(ParameterError, match=r"^3 is not a method; give its name, such as 'saola'"):
         tamis.select(np.eye(4), 3, [0, 1, 0, 1])
-    with pytest.raises(ParameterError, match=r"^a list is not a method; .* and the target as y=$"):
+    with pytest.raises(
+        ParameterError, match=r"^data \(list\) is not a method; .* and the target as y=$"
+    ):
         tamis.select(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ParameterError, match=r"^SAOLA is a class; give an object: SAOLA\(\)$"):
         tamis.select(np.eye(4), tamis.SAOLA, [0, 1, 0, 1])

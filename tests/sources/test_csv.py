@@ -337,7 +337,7 @@ def test_dates_become_days_on_request(tmp_path, case, memory):
     how = {"target": "y", "memory": memory}
     source = open_csv(tmp_path / "a.csv", dates="number", **how)
     np.testing.assert_allclose(source.load()[0][:, 0], [*days, np.nan], rtol=0, atol=1e-12)
-    with pytest.warns(DataWarning, match="'when' holds dates and was left out; take dates as"):
+    with pytest.warns(DataWarning, match="'when' holds dates and was left out; to use dates as"):
         left = open_csv(tmp_path / "a.csv", **how)
     assert list(left.names()) == ["x"]
     assert left.load()[0].tolist() == [[0], [1], [2]]

@@ -96,7 +96,10 @@ class Profile:
     def lines(self) -> list[str]:
         """Return the profile as lines of text."""
         shape = f"{counted(self.n_rows, 'row')}, {counted(self.n_columns, 'column')}"
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in self.kinds.items() if n)
+        found = dict(self.kinds)
+        gaps = found.pop("gaps", 0)
+        kinds = ", ".join(f"{kind} {n:,}" for kind, n in found.items() if n)
+        kinds += f"; {gaps:,} with missing values" if gaps else ""
         lines = [f"{self.name}: {shape}", f"columns: {kinds or 'none'}"]
         if self.reading:
             lines.append(f"read with {self.reading}")

@@ -35,7 +35,7 @@ def as_selector(method: Any) -> ColumnSelector:
     if isinstance(method, type) and issubclass(rule_of(method), Rule):
         raise ParameterError(f"{method.__name__} is a class; give an object: {method.__name__}()")
     is_data = hasattr(method, "shape") or isinstance(method, list | tuple | dict)
-    what = f"a {type(method).__name__}" if is_data else repr(method)
+    what = f"data ({type(method).__name__})" if is_data else repr(method)
     target = ", and the target as y=" if is_data else ""
     raise ParameterError(
         f"{what} is not a method; give its name, such as 'saola', or an object such as "

@@ -83,7 +83,9 @@ _FINDINGS = {
     "infinite": ("hold infinite values", "holds infinite values"),
     "other": ("hold lists or other structures", "holds lists or other structures"),
 }
-_IGNORE = "--ignore (ignore=)"
+#: What to do about columns; "{it}" is them if there are several.
+_IGNORE = "leave {it} out with --ignore (ignore=)"
+_KEY = f"{_IGNORE}, or match the rows of several tables by {{it}} with --key (key=)"
 _CATEGORICAL = "--categorical (categorical=)"
 #: A column is the target in other units if some of its rows are on a line with those of the target.
 _ON_A_LINE, _FEWEST_ON_A_LINE = 1e-4, 8
@@ -113,9 +115,9 @@ def profile(data: Any, y: Any = None, *, progress: Progress = silent, **options:
     >>> table = pd.DataFrame({"id": range(40), "dose": [1.5, 2.5, 2, 3] * 10, "price": 1})
     >>> profile(table, [0, 1, 1, 0] * 10)
     data: 40 rows, 3 columns
-    columns: 1 numbers, 1 constants, 1 identifiers
+    columns: numbers 1, constants 1, identifiers 1
     target: 2 classes: 0 (20), 1 (20)...
-    suspicious: 'id' is an identifier: --ignore (ignore=)
+    suspicious: 'id' is an identifier: leave it out with --ignore (ignore=), or match ...
     this works: tamis.select(data.drop(columns=['id']), y=y)
     """
     with warnings.catch_warnings():
@@ -175,6 +177,8 @@ class _Profiling:
     rows_with_target: Bools
     #: What was reported while the target was taken for classes or numbers.
     doubts: Sequence[str] = ()
+    #: Whether the lines may be features: a sample is not a target then.
+    may_be_transposed: bool = False
     name_of: Callable[[int], str]
 
     def __init__(
@@ -303,6 +307,7 @@ class _Profiling:
         unnamed = self.path is not None and self.y is None and roles.target is None
         if unnamed and self._may_be_transposed(table, names, labels):
             self.notes.append(f"{self.path}: {TURNED}")
+            self.may_be_transposed = True
         self.target_name = roles.target
         if self.y is not None:
             return n_rows, np.asarray(self.y)
@@ -398,6 +403,7 @@ class _Profiling:
         names = [self._name(j) for j in at[:_NAMED].tolist()]
         more = f" and {len(at) - _NAMED:,} more" if len(at) > _NAMED else ""
         shown = ", ".join(map(repr, names)) + more
+        remedy = remedy.format(it="it" if len(at) == 1 else "them")
         return [Finding(kind, names, len(at), f"{shown} {_FINDINGS[kind][len(at) == 1]}", remedy)]
 
     def _of_target(self, y: Any) -> tuple[str, Target | None]:
@@ -466,13 +472,15 @@ class _Profiling:
         if columns.units:
             mask = np.isin(np.arange(len(kinds)), list(columns.units))
             units = " or ".join(dict.fromkeys(map(repr, columns.units.values())))
-            remedy = f"they are read as numbers; if they are categories, {_CATEGORICAL}"
+            remedy = (
+                f"they are read as numbers; if they are categories, name them with {_CATEGORICAL}"
+            )
             found += [
                 replace(one, sentence=f"{one.sentence} ({units})")
                 for one in self._finding("units", mask, remedy)
             ]
         found += [
-            *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _IGNORE),
+            *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _KEY),
             *self._finding("target copies", self.leaks, _IGNORE),
             *self._finding("numbers as text", columns.as_text, as_numbers),
             *self._finding("dates", kinds == ColumnKind.DATES, as_days if left else ""),
@@ -531,7 +539,7 @@ class _Profiling:
             self.problems += self._finding("gaps", (columns.gaps > 0) & ~left, in_gaps)
             self.problems += self._finding("words", words & columns.words & ~mixed_words, in_words)
         self.problems += [
-            *self._finding("large", large, _CATEGORICAL),
+            *self._finding("large", large, f"name {{it}} with {_CATEGORICAL}"),
             *self._finding("infinite", columns.infinite & ~self.leaks, _IGNORE),
             *self._finding("other", kinds == ColumnKind.OTHER, _IGNORE),
         ]
@@ -552,10 +560,11 @@ class _Profiling:
             if len(others) <= 3 and all(word.strip().lower() in _GAP_WORDS for word in others):
                 na += [word for word in others if word not in na]
                 words[j], gaps[j] = False, True
-                remedy = " ".join(shlex.join(_option("na", word)) for word in others) + " (na=)"
+                flags = " ".join(shlex.join(_option("na", word)) for word in others)
+                remedy = f"read as missing with {flags} (na=)"
             else:
                 words[j] = True
-                remedy = f"fix them, or {_CATEGORICAL}"
+                remedy = f"fix the values, or name the column with {_CATEGORICAL}"
             sentence = f"{name!r} holds numbers and also {shown}"
             self.problems.append(Finding("numbers and words", [name], 1, sentence, remedy))
         return na
@@ -566,6 +575,8 @@ class _Profiling:
         """Return a command and a call that work, if options are enough."""
         cannot = {"names", "lines", "reading", "features"}
         if not self.usable or any(finding.kind in cannot for finding in self.problems):
+            return None, None
+        if self.may_be_transposed:
             return None, None
         reading = {k: v for k, v in _given(self.options).items() if k != "memory"}
         for key, more in self.needs.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -25,8 +26,8 @@ from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.runs import Run, unencoded
 from tamis.kernels.threads import threads
-from tamis.methods import ColumnSelector
-from tamis.sources import open_source, temporary_columns
+from tamis.methods import BY_METHOD, ColumnSelector
+from tamis.sources import is_read_with, open_source, temporary_columns
 from tamis.sources.arrays.in_memory import has_column
 from tamis.sources.aside import arranged
 from tamis.sources.base import (
@@ -46,12 +47,24 @@ Watch = Callable[[Callable[[], Run]], None]
 
 
 def _refuse(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Raise an error that says where a parameter of a method belongs, if some method has it."""
-    if name == "target":
-        raise ParameterError("the target is called y: give y= in place of target=")
+    """Raise an error that says where a parameter of a method, or of a reader, belongs."""
+    if called := {"target": "y", "method": "selector"}.get(name):
+        raise ParameterError(f"the {name} is called {called}: give {called}= in place of {name}=")
     method = named.get("selector", args[1] if len(args) > 1 else "sieve")
     if sentence := belongs_to(name, named[name], method):
         raise ParameterError(sentence)
+    data = named.get("data", args[0] if args else None)
+    if not is_read_with(data, name):
+        return
+    y = named.get("y")
+    given = [repr(os.fspath(data)) if isinstance(data, str | os.PathLike) else "data"]
+    given += [] if y is None else [f"target={y!r}" if isinstance(y, str) else "y=y"]
+    value = named[name]
+    given.append(f"{name}={value!r}" if isinstance(value, str | int) else f"{name}=...")
+    raise ParameterError(
+        f"{name} says how the data is read; give it to tamis.open, as in "
+        f"tamis.select(tamis.open({', '.join(given)}))"
+    )
 
 
 @refusing(_refuse)
@@ -259,12 +272,17 @@ def adjustments_of(
 
 def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
     """Open data, and return it with the target that was given, unless it is a part of the data."""
-    if isinstance(selector, str) and has_column(data, selector):
+    is_column = isinstance(selector, str) and has_column(data, selector)
+    if not is_column:
+        source = open_source(data, target=y) if isinstance(y, str) else open_source(data)
+        is_path, names = isinstance(data, str | os.PathLike), source.column_names or ()
+        is_column = is_path and selector not in BY_METHOD and selector in names
+    if is_column:
         raise ParameterError(
             f"{selector!r} is a column of the data and not a method; if it is the target, write "
             f"y={selector!r}"
         )
-    return (open_source(data, target=y), None) if isinstance(y, str) else (open_source(data), y)
+    return source, None if isinstance(y, str) else y
 
 
 def _given_target(source: Source, y: Any) -> Any:

@@ -28,6 +28,7 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError, warn
 from tamis.core.names import Names
 from tamis.core.params import inherit_docs, refusing
+from tamis.core.sentences import suggestion
 from tamis.core.target import Target, refuse_masked
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding
@@ -220,6 +221,11 @@ class ColumnEstimator(SelectingEstimator):
             raise ParameterError(
                 f"{name} is a parameter of {own} and not of its fit; write {own}({name}=...)"
             )
+        if name == "names":
+            raise ParameterError(
+                "fit takes names from a data frame; for other data, give them to "
+                "get_feature_names_out(names), or select from tamis.open(X, y=y, names=names)"
+            )
         if name == "row_groups":
             raise InputError(
                 f"{own} has no shadow worlds, so it cannot use row_groups; use a method that has, "
@@ -232,6 +238,11 @@ class ColumnEstimator(SelectingEstimator):
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if getattr(X, "ndim", 1) == 1 and _are_texts(X):
+            raise InputError(
+                "X holds texts, and a method needs a table: count their words first, for example "
+                "with sklearn.feature_extraction.text.TfidfVectorizer"
             )
         refuse_broken(X)  # before scikit-learn converts it
         refuse_masked(y)
@@ -521,6 +532,12 @@ class BatchEstimator(ColumnEstimator):
         return self.fit(X, y).ranking_
 
 
+def _are_texts(X: Any) -> bool:
+    """Return whether the first of some values is a text."""
+    is_list = isinstance(X, list | tuple) or hasattr(X, "ndim")
+    return is_list and isinstance(next(iter(X), None), str)
+
+
 # --- parameters ----------------------------------------------------------------------------------
 
 
@@ -540,11 +557,15 @@ def _constructor(rule: type[Rule]) -> Callable[..., None]:
         )
 
     def construct(self: Any, *args: Any, **params: Any) -> None:
+        if unknown := next((name for name in params if name not in names), None):
+            known = suggestion(unknown, sorted(names), "it has")
+            raise TypeError(f"{rule.public_name} has no parameter {unknown!r}; {known}")
         common = {name: params.pop(name, shared[name].default) for name in shared}
         rule.__init__(self, *args, **params)
         vars(self).update(common)
 
     every = [*own.parameters.values(), *shared.values()]
+    names = {parameter.name for parameter in every} - {"self"}
     construct.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
     construct.__name__ = "__init__"
     return construct
@@ -571,7 +592,8 @@ def _fit_shadowed(
     return self._fit(X, y, sample_weight=sample_weight, given=given, row_groups=row_groups)
 
 
-_fit_adjusted.__name__ = _fit_shadowed.__name__ = "fit"
+for _fit in (_fit_adjusted, _fit_shadowed):  # what Python's own errors call them
+    _fit.__name__ = _fit.__qualname__ = _fit.__wrapped__.__qualname__ = "fit"  # type: ignore[attr-defined]
 
 
 # --- blocks --------------------------------------------------------------------------------------

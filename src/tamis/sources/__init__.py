@@ -61,6 +61,7 @@ __all__ = [
     "Source",
     "SourceError",
     "SourceInfo",
+    "is_read_with",
     "open_rows",
     "open_source",
     "read_like",
@@ -76,6 +77,21 @@ def reader(format: str) -> Callable[..., Source]:
         raise SourceError(f"format {format!r} is not known; {known}")
     found: Callable[..., Source] = load(FORMATS[format].where)
     return found
+
+
+def is_read_with(data: Any, name: str) -> bool:
+    """Return whether `open_source` takes an option of this name for data."""
+    if name in ("format", "key", "missing_target", "transpose"):
+        return True
+    is_path = isinstance(data, str | os.PathLike)
+    if not is_path:
+        return name in inspect.signature(MemorySource).parameters
+    from tamis.sources.text.csv_table import CsvRows
+
+    taken = inspect.signature(reader(format_of(os.fspath(data)))).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        taken = inspect.signature(CsvRows).parameters  # one of the readers of tables
+    return name in taken
 
 
 def open_source(

@@ -198,12 +198,13 @@ class Feeding:
         if self.indices is None:
             return
         self.fed.missing_rows = lacking = int(np.count_nonzero(self.indices < 0))
-        encoded = self.state.encoded
-        if lacking and (encoded is None or encoded.encoding.missing.policy == "error"):
+        encoded, selector = self.state.encoded, self.state.selector
+        refused = encoded is None or encoded.encoding.missing.policy == "error"
+        if lacking and refused and not selector.takes_gaps:
             raise InputError(
                 f"{self.name} lacks {counted(lacking, 'row')} of the selection, which would be "
-                "missing values, and the selection was made without them; make it with --missing "
-                "category or delete (missing=)"
+                f"missing values, and this selection by {selector.method} takes none; select again "
+                "with sieve, which takes them, or with --missing category or delete (missing=)"
             )
 
     def _blocks(self, progress: Progress = silent) -> Iterator[ColumnBlock]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -101,7 +101,7 @@ class MemorySource(ColumnSource):
         feature, even if it became a column of an Arrow table.
     y : array-like, optional
         The target.
-    names : Names, optional
+    names : iterable of str, optional
         Names of the columns; data frames have their own.
     first : int, default=0
         Arrival number of the first column.
@@ -124,13 +124,13 @@ class MemorySource(ColumnSource):
         X: Any,
         y: Any = None,
         *,
-        names: Names | None = None,
+        names: Iterable[object] | None = None,
         first: int = 0,
         dates: Literal["error", "ignore", "number"] | None = "error",
     ) -> None:
         import scipy.sparse as sp
 
-        self._first, self._names = first, names
+        self._first, self._names = first, None if names is None else Names.of(names)
         self._y = None if y is None else np.asarray(y)
         self._frame: Any = None
         self._matrix: Any = None
@@ -250,6 +250,10 @@ class MemorySource(ColumnSource):
         return ColumnBlock(first, self.n_rows, dense, names)
 
 
+#: How columns of dates of a data frame become features.
+_AS_DAYS = "tamis.open(frame, dates='number') to tamis.select"
+
+
 def _as_frame(data: Any) -> Any:
     """Return a narwhals frame; lazy frames and Arrow streams are read into a table first."""
     import narwhals as nw
@@ -282,11 +286,11 @@ def _without_dates(frame: Any, dates: str | None) -> Any:
         return frame.with_columns(*made)
     if len(found) == len(frame.columns):
         raise InputError(
-            f"the data has only dates ({listed(found)}); take them as numbers with "
-            "tamis.open(frame, dates='number'), for tamis.select"
+            f"the data has only dates ({listed(found)}); to use dates as numbers (days), give "
+            f"{_AS_DAYS}"
         )
     if dates is None:
-        note_left_out("the data", found, "tamis.open(frame, dates='number'), for tamis.select")
+        note_left_out("the data", found, _AS_DAYS)
     return frame.drop(found)
 
 

@@ -33,7 +33,7 @@ def note_left_out(
 ) -> None:
     """Warn that columns of dates are not features, and say how they can be."""
     verb = "holds dates and was" if len(names) == 1 else "hold dates and were"
-    warn(f"{where}: {listed(names)} {verb} left out; take dates as numbers, in days, with {how}")
+    warn(f"{where}: {listed(names)} {verb} left out; to use dates as numbers (days), give {how}")
 
 
 # --- Arrow's types ------------------------------------------------------------------------------

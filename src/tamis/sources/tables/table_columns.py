@@ -28,7 +28,8 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")
 #: What to do with a table of genes by samples.
 TURNED = (
     "if its lines are features (genes) and its columns are samples, give --transpose "
-    "(transpose=True), and a table with the target: --y (y=)"
+    "(transpose=True), and the table of samples with the target: --y FILE --key COLUMN --target "
+    "COLUMN (y=, key=, target=)"
 )
 #: Floats cannot represent all integers beyond this exactly.
 _EXACT = 2**53

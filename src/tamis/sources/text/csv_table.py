@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -213,6 +213,7 @@ class CsvRows(RowSource):
     def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any]:
         """Stream some columns as they are in the file: numbers as numbers, all else as text.
 
+        Numbers also have grouped thousands or a unit, unless they are to be text.
         The first lines decide. A column that turns out to hold something else raises
         `ReadAgainError`, and is read as that the next time.
         """
@@ -224,13 +225,28 @@ class CsvRows(RowSource):
             name: kind if kind in numbers and name not in text else pa.large_string()
             for name, kind in kinds.items()
         }
+        numbers_in_text = {name: unit for name in names if (unit := self._unit(name, types, text))}
         try:
-            yield from self._text.batches(types, raw=set(names) <= set(text))
+            for batch in self._text.batches(types, raw=set(names) <= set(text)):
+                for name, unit in numbers_in_text.items():
+                    at = batch.schema.get_field_index(name)
+                    plain = self._floats(name, batch.column(at), unit)
+                    batch = batch.set_column(at, name, plain)
+                yield batch
         except ReadAgainError as found:
             if (name := found.args[0]) is not None:
                 whole = types[name] == pa.int64()
                 self._original[name] = pa.float64() if whole else pa.large_string()
             raise
+
+    def _unit(self, name: str, types: Mapping[str, Any], text: Collection[str]) -> Unit | None:
+        """Return the unit of numbers that `original` finds in text, or None for other columns."""
+        import pyarrow as pa
+
+        aside = {*text, *self._roles.categorical, *self._original}
+        if types[name] != pa.large_string() or name in aside:
+            return None
+        return self._text.dialect.numbers(self._text.names.index(name), self._text.gaps)
 
     def column(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of one column, numbers or text, or None if it does not exist."""
@@ -354,10 +370,12 @@ class CsvRows(RowSource):
 
     def _plain_numbers(self, name: str, column: Any) -> Any:
         """Return numbers in text, with decimal commas, grouped thousands or a unit, as floats."""
+        return self._floats(name, column, self._units.get(name, NO_UNIT))
+
+    def _floats(self, name: str, column: Any, unit: Unit) -> Any:
         import pyarrow as pa
 
         try:
-            unit = self._units.get(name, NO_UNIT)
             return self._text.dialect.plain(column, unit).cast(pa.float64())
         except pa.ArrowInvalid as error:
             raise ReadAgainError(name) from error
