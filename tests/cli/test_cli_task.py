@@ -244,5 +244,6 @@ def test_info_describes_a_model_of_numbers(tamis, houses):
 def test_predict_says_how_to_score_a_file_with_targets(tamis, houses):
     assert tamis("learn", houses, "--target", "price", "--out", "m").code == 0
     done = tamis("predict", "m", houses)
-    assert "if the data has the column 'price', --target 'price' scores them" in done.out
+    assert " predicted; if they have a target, --target price scores them\n" in done.out
+    assert "none has a label" not in done.out
     assert "R²" in tamis("predict", "m", houses, "--target", "price").out

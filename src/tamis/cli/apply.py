@@ -33,7 +33,8 @@ def command(
     DATA is what tamis select reads, of any size; it is streamed, and rows stay in order. The name
     after --out gives the format: .parquet, .arrow, .csv, .tsv, .npy, .npz, .svm, .cols or .rows.
     Columns are found by name, or by number if they have no names. Text and dates are written
-    unchanged. The target and the key are written too if DATA has them.
+    unchanged; a CSV file keeps its decimal commas and units, which become plain numbers in Parquet
+    and Arrow. The target and the key are written too if DATA has them.
 
     \b
     Examples:

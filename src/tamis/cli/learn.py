@@ -87,8 +87,11 @@ if TYPE_CHECKING:
     "model depends on N, not on the workers.",
 )  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
-@click.option("--raw", is_flag=True,
-              help="Take the numbers of a table as they are: no scaling, no gaps.")  # fmt: skip
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Use the numbers of a table unchanged; missing values raise an error.",
+)
 @source_options
 @missing_target_option
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
@@ -97,15 +100,16 @@ if TYPE_CHECKING:
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Train on the rows of DATA, one or more files, and keep few features.
 
-    Of a table (CSV, Parquet, Arrow) numbers are standardised, a gap is the mean of its column, and
-    each word of a text column is a feature, NAME=WORD. The model remembers how.
-
     DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
     tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once per
     pass, in order, and never loaded as a whole.
 
     svmlight indices begin at 0 if an index 0 occurs in the first 4 MB, else at 1. If one occurs
     only later, learning stops with an error; give --zero-based then.
+
+    In a table (CSV, Parquet, Arrow), numbers are standardised, a missing number becomes the mean of
+    its column, and each value of a text column becomes a feature, NAME=VALUE. The model remembers
+    this.
 
     \b
     Writes into the --out folder, all or nothing:

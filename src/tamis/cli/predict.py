@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,6 +17,7 @@ from tamis.cli.options import Command, output_options, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
+from tamis.core.sentences import counted
 
 
 @click.command("predict", cls=Command)
@@ -64,10 +66,11 @@ def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> Non
                  "bad_lines": tally.bad.counts, "predictions": out}  # fmt: skip
         echo_json(facts)
     elif not quiet:
-        lines = tested(tally)
-        target = opened.record.get("target")
+        lines, target = tested(tally), opened.record.get("target")
         if not tally.labelled and target is not None and given["reading"].get("target") is None:
-            lines.append(f"if the data has the column {target!r}, --target {target!r} scores them")
+            option = shlex.join(["--target", target])
+            lines[0] = f"{counted(tally.rows, 'row')} predicted; if they have a target, {option} "
+            lines[0] += "scores them"
         if out is None and not tally.labelled:
             lines.append("they were not written; give --out FILE, or --out - to print them")
         elif out not in (None, "-"):

@@ -96,13 +96,13 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--stability", is_flag=False, flag_value=25, type=click.IntRange(min=1), metavar="[PAIRS]",
-    help="Repeat the selection on PAIRS (25) pairs of halves of the rows, and report how far they "
-    "agree.",
+    help="Split the rows into two random halves PAIRS times (25), select on each half, and report "
+    "how far the two agree.",
 )  # fmt: skip
 @click.option(
     "--shadows", type=int, metavar="WORLDS",
-    help="Estimate how many of the kept features are luck: the selection is repeated in WORLDS "
-    "(usually 3) with decoys added. What is kept does not change.",
+    help="Estimate how many of the kept features are luck: the selection is repeated WORLDS times "
+    "(usually 3) with decoys, columns whose rows are shuffled. What is kept does not change.",
 )  # fmt: skip
 @click.option(
     "--costs", metavar="FILE",
@@ -116,8 +116,8 @@ def _measure_name(value: str) -> str:
 @click.option(
     "--judge", is_flag=False, flag_value="linear", type=Choice(["linear", "forest"]),
     metavar="[MODEL]",
-    help="Also score the whole procedure on rows that it did not see: it is repeated in three "
-    "times five folds. MODEL predicts with the kept features: linear (the default) or forest.",
+    help="Also score the whole procedure on rows that it did not see, in five folds, three times. "
+    "MODEL, which predicts with the kept features, is linear (the default) or forest.",
 )  # fmt: skip
 @task_option
 @click.option(

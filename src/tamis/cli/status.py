@@ -20,12 +20,12 @@ SHOWN = 20
 @click.argument("run", type=click.Path())
 @click.option(
     "--certify", type=float, metavar="RATE",
-    help="Name the kept features of which an expected share of at most RATE is independent of the "
-    "target, whatever the dependence between columns, e.g. 0.1.",
+    help="Name kept features that you can report: an expected share of at most RATE of these, e.g. "
+    "0.1, is independent of the target, however the columns depend on each other.",
 )  # fmt: skip
 @json_option
 def command(run: str, certify: float | None, as_json: bool) -> None:
-    """Show the state of the selection in RUN: features seen and kept, feeds, open work.
+    """Show the state of the selection in RUN: features seen and kept, feeds, unfinished work.
 
     \b
     Examples:

@@ -171,10 +171,10 @@ def learn(
         must be given, because the model depends on it. Shard s of S has rows s n // S to
         (s + 1) n // S - 1 of a store of n rows.
     raw : bool
-        Take the columns of a table (CSV, Parquet, Arrow) as they are. By default its numbers are
-        standardised, gaps become the mean of their column, and each word of a text column becomes
-        a feature, NAME=WORD; that takes another pass over the file, before learning. The model
-        remembers how, so `tamis.open_model` predicts from tables.
+        Use the columns of a table (CSV, Parquet, Arrow) unchanged. By default numbers are
+        standardised, a missing number becomes the mean of its column, and each value of a text
+        column becomes a feature, NAME=VALUE; that takes another pass over the file, before
+        learning. The model remembers this, so `tamis.open_model` predicts from tables.
     force : bool
         Replace a model at `out`.
     hooks : Hooks, optional

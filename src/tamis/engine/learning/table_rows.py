@@ -1,9 +1,9 @@
 """Rows of a table as learners need them: numbers on one scale, gaps filled, text as flags.
 
-A table has prices beside shares, gaps, and words. So `learn` reads it once before learning:
-numbers are standardised, a gap becomes the mean of its column, and each word of a text column
-becomes a feature of its own, NAME=WORD, that is 1 where it occurs. What was found (`Preparation`)
-is saved with the model, because other files have other means and other words.
+A table has prices beside shares, missing values, and text. So `learn` reads it once before
+learning: numbers are standardised, a missing number becomes the mean of its column, and each value
+of a text column becomes a feature of its own, NAME=VALUE, that is 1 where it occurs. What was found
+(`Preparation`) is saved with the model, because other files have other means and other texts.
 """
 
 from __future__ import annotations
