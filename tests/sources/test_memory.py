@@ -345,3 +345,24 @@ def test_a_column_that_was_not_an_index_stays_in_an_arrow_table():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
     for table in (pa.Table.from_pandas(frame), pa.table(dict(frame))):
         assert MemorySource(table).n_columns == 2
+
+
+def test_sparse_columns_of_pandas_are_a_sparse_matrix_with_names():
+    rng = np.random.default_rng(0)
+    Z = rng.integers(1, 4, size=(30, 5)) * (rng.random((30, 5)) < 0.3)
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(Z), columns=list("abcde"))
+    source = MemorySource(frame)
+    assert source.stored == np.count_nonzero(Z)
+    assert list(source.names()) == list("abcde")
+    assert np.array_equal(source.load()[0].toarray(), Z)
+    assert source.column("c").tolist() == Z[:, 2].tolist()
+    words = frame.assign(word=np.where(Z[:, 0], "x", "y"))
+    gaps = pd.arrays.SparseArray(np.where(Z[:, 1], Z[:, 1], np.nan))  # not stored: missing
+    flags = pd.arrays.SparseArray(Z[:, 1] > 0)
+    for mixed in (words, frame.assign(a=gaps), frame.assign(a=flags), frame.iloc[:, 0:0]):
+        source = MemorySource(mixed)
+        assert source.stored is None
+        if mixed is not words and len(mixed.columns):
+            expected = mixed.sparse.to_dense().to_numpy(float)
+            assert np.array_equal(source.load()[0], expected, equal_nan=True)
+    assert np.array_equal(MemorySource(words).load()[0][:, :5], Z)

@@ -145,10 +145,13 @@ class MemorySource(ColumnSource):
             shape = (len(self._frame), len(self._frame.columns))
             if names is None:
                 self._names = Names.of(self._frame.columns)
-        elif sp.issparse(X):
+            X = _sparse_matrix(self._frame)
+        if sp.issparse(X):
             # The only conversion: canonical compressed columns, shared with X if it has them.
             self._matrix, shape = compressed_columns(X), X.shape
             self.stored = self._matrix.stored
+        elif self._frame is not None:
+            pass
         else:
             refuse_broken(X)
             self._matrix = np.asarray(X)
@@ -224,10 +227,6 @@ class MemorySource(ColumnSource):
         """Return columns lo to hi - 1; compressed ones share the memory of the matrix."""
         names = None if self._names is None else self._names.part(lo, hi)
         first = self._first + lo
-        if self._frame is not None:
-            values, all_categories, words = _frame_values(self._frame, lo, hi, self.known_words)
-            kind: Any = "discrete" if all_categories else "unknown"
-            return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
         if isinstance(self._matrix, Compressed):
             part = self._matrix.part(lo, hi)
             if (broken := first_broken(part.indptr, part.indices, self.n_rows)) >= 0:
@@ -237,6 +236,10 @@ class MemorySource(ColumnSource):
                 )
             refuse_rounding(part.data, f"columns {lo} to {hi - 1}")
             return ColumnBlock(first, self.n_rows, part.widened(), names)
+        if self._frame is not None:
+            values, all_categories, words = _frame_values(self._frame, lo, hi, self.known_words)
+            kind: Any = "discrete" if all_categories else "unknown"
+            return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -368,6 +371,21 @@ def _is_words(dtype: Any) -> bool:
     return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
+def _is_sparse(series: Any) -> bool:
+    """Return whether a column of a data frame is a sparse one of pandas."""
+    return hasattr(series.to_native(), "sparse") and hasattr(series.to_native().dtype, "fill_value")
+
+
+def _sparse_matrix(frame: Any) -> Any:
+    """Return a data frame as a sparse matrix if its columns are, with one kind of number."""
+    if not frame.columns or not all(_is_sparse(frame[name]) for name in frame.columns):
+        return None
+    dtypes = set(frame.to_native().dtypes)
+    if len(dtypes) > 1 or any(dtype.fill_value != 0 for dtype in dtypes):
+        return None  # column by column
+    return frame.to_native().sparse.to_coo()
+
+
 def _frame_values(
     frame: Any, lo: int, hi: int, known: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
@@ -382,6 +400,9 @@ def _frame_values(
     all_categories = True
     for j, name in enumerate(frame.columns[lo:hi]):
         series = frame.get_column(name)  # frame[0] would be a row if names are numbers
+        if _is_sparse(series):
+            dense = series.to_native().sparse.to_dense()
+            series = nw.from_native(dense, series_only=True)
         dtype = series.dtype
         if dtype == nw.Boolean or dtype.is_numeric():
             all_categories &= dtype == nw.Boolean
