@@ -12,7 +12,8 @@ from tamis import open_run
 
 
 @pytest.mark.usefixtures("shared_processes")
-def test_files_workers_and_restarts_keep_the_same_set(tamis, tmp_path) -> None:
+@pytest.mark.parametrize("method", ["saola", "fast-osfs"])
+def test_files_workers_and_restarts_keep_the_same_set(method, tamis, tmp_path) -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 80)
     hidden = rng.normal(size=(80, 5)) + y[:, None]
@@ -23,7 +24,7 @@ def test_files_workers_and_restarts_keep_the_same_set(tamis, tmp_path) -> None:
         X.assign(sick=y).to_csv(tmp_path / "data.csv", index=False)
         out = tmp_path / f"run{k}"
         done = tamis(
-            "select", tmp_path / "data.csv", "--target", "sick", "--method", "saola", "--order",
+            "select", tmp_path / "data.csv", "--target", "sick", "--method", method, "--order",
             "free", "--measure", "fisher_z", "--out", out, *more,
         )  # fmt: skip
         assert done.code == 0, done
@@ -36,20 +37,23 @@ def test_files_workers_and_restarts_keep_the_same_set(tamis, tmp_path) -> None:
     assert " columns, " in status["held"]
     X[rng.permutation(X.columns)].assign(sick=y).to_csv(tmp_path / "data.csv", index=False)
     tamis(
-        "select", tmp_path / "data.csv", "--target", "sick", "--method", "saola", "--order", "free",
+        "select", tmp_path / "data.csv", "--target", "sick", "--method", method, "--order", "free",
         "--measure", "fisher_z", "--out", tmp_path / "shuffled",
     )  # fmt: skip
     sets.add(frozenset(open_run(tmp_path / "shuffled").kept_names))
     assert len(sets) == 1
 
 
-def test_a_method_without_an_order_is_refused(tamis, tmp_path) -> None:
+@pytest.mark.parametrize("method", ["group-saola", "alpha-investing", "ofs-density"])
+def test_a_method_without_an_order_is_refused(method, tamis, tmp_path) -> None:
     pd.DataFrame({"a": [0, 1] * 9, "y": [0, 1] * 9}).to_csv(tmp_path / "data.csv", index=False)
     done = tamis(
         "select", tmp_path / "data.csv", "--target", "y", "--order", "free", "--out",
-        tmp_path / "run",
+        tmp_path / "run", "--method", method,
     )  # fmt: skip
-    assert done.one_sentence() == "sieve has no --order; use --method saola"
+    assert done.one_sentence() == (
+        f"{method} has no --order; use a method such as sieve, saola or fast-osfs"
+    )
 
 
 def test_costs_from_a_file_and_stand_ins(tamis, tmp_path) -> None:

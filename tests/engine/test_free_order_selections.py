@@ -7,10 +7,14 @@ import pandas as pd
 import pytest
 
 import tamis
-from tamis import SAOLA, FisherZ, Selection
+from tamis import OSFS, SAOLA, FastOSFS, FisherZ, Selection, Sieve
+from tamis.checks.data import assert_same_log
 from tamis.core.decisions import Verdict
 from tamis.core.errors import TamisError
+from tamis.engine.persistent.resuming import begin, resume
 from tamis.methods.gates import step_up
+from tamis.sources.arrays.in_memory import MemorySource
+from tamis.sources.axis import write_store
 
 
 def table(seed: int = 0, columns: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
@@ -22,15 +26,29 @@ def table(seed: int = 0, columns: int = 40) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X, columns=[f"c{j}" for j in range(columns)]), y
 
 
-def free() -> SAOLA:
-    return SAOLA(FisherZ(alpha=0.05), order="free")
+def free(kind=SAOLA, **params):
+    if kind is not Sieve:
+        params["measure"] = FisherZ(alpha=0.05)
+    return kind(order="free", **params)
 
 
-def test_any_order_of_feeds_ends_with_the_same_set(tmp_path) -> None:
+MAKERS = {
+    "saola": free,
+    "fast-osfs": lambda: free(FastOSFS),
+    "osfs": lambda: free(OSFS, max_conditioning=1),
+    "sieve": lambda: free(Sieve, n_features=4),
+    "with worlds": lambda: free(FastOSFS, shadows=2),
+}
+
+
+@pytest.mark.parametrize("method", MAKERS)
+def test_any_order_of_feeds_ends_with_the_same_set(method, tmp_path) -> None:
     X, y = table()
-    expected = set(free().fit(X, y).get_feature_names_out())
+    free = MAKERS[method]
+    fitted = free().fit(X, y)
+    expected = set(fitted.get_feature_names_out())
     returned = 0
-    for k in range(8):
+    for k in range(8 if method == "saola" else 3):
         rng = np.random.default_rng(k)
         folder = tmp_path / str(k)
         Selection.create(folder, y, free())
@@ -43,20 +61,54 @@ def test_any_order_of_feeds_ends_with_the_same_set(tmp_path) -> None:
         selection = Selection.open(folder)
         assert set(selection.kept_names) == expected
         assert selection.status()["held"].endswith("MB")
-        returned += sum("returned" in line["sentence"] for line in selection.log())
-    assert returned  # a feature came back, and `why` says so
-    assert set(tamis.select(X, SAOLA(FisherZ(alpha=0.05)), y).kept_names) != expected
+        again = [line["sentence"] for line in selection.log()]
+        returned += sum("returned" in line or "kept again" in line for line in again)
+        if method == "with worlds":
+            assert selection.run.trust["false_keeps"] == fitted.false_keeps_.record()
+    assert returned or method == "osfs"  # a feature came back, and `why` says so
+    if method == "saola":
+        assert set(tamis.select(X, SAOLA(FisherZ(alpha=0.05)), y).kept_names) != expected
 
 
-def test_a_withdrawn_feature_gives_its_place_back(tmp_path) -> None:
+@pytest.mark.parametrize("method", MAKERS)
+def test_a_withdrawn_feature_gives_its_place_back(method, tmp_path) -> None:
     X, y = table(1)
+    free = MAKERS[method]
     Selection.create(tmp_path / "run", y, free()).feed(X)
     selection = Selection.open(tmp_path / "run")
     for name in list(selection.kept_names):
         selection.drop(name)
         X = X.drop(columns=name)
         expected = set(free().fit(X, y).get_feature_names_out())
-        assert set(Selection.open(tmp_path / "run").kept_names) == expected
+        found = Selection.open(tmp_path / "run")
+        assert set(found.kept_names) == expected
+        assert all("is kept" in found.why(kept) for kept in expected)
+
+
+@pytest.mark.parametrize("method", MAKERS)
+def test_a_run_that_dies_goes_on_with_what_waits(method, tmp_path) -> None:
+    X, y = table(3)
+    store = write_store(tmp_path / "data.cols", MemorySource(X, y))
+    expected = tamis.select(store, MAKERS[method]())
+    begin(tmp_path / "run", store, MAKERS[method](), name="data")
+    reports = 0
+
+    def dies(what, done, total) -> None:
+        nonlocal reports
+        reports += 1
+        if reports == 5:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        resume(tmp_path / "run", every=1e-9, width=7, n_jobs=1, progress=dies)
+    half = Selection.open(tmp_path / "run")
+    assert 0 < half.status()["features"] < X.shape[1]
+    if method != "saola":
+        assert half.kept_names == []
+        assert "x waits" in half.why(half.run.log.names[0]).replace("c0", "x")
+    run = resume(tmp_path / "run", width=7)
+    assert_same_log(run.log, expected.log, method)
+    assert run.trust == expected.trust
 
 
 def test_benjamini_hochberg_decides_once(tmp_path) -> None:
@@ -78,12 +130,13 @@ def test_benjamini_hochberg_decides_once(tmp_path) -> None:
     assert Selection.open(tmp_path / "run").kept_names == selection.kept_names
 
 
-def test_features_to_keep_stay_and_the_order_still_does_not_matter() -> None:
+@pytest.mark.parametrize("method", MAKERS)
+def test_features_to_keep_stay_and_the_order_still_does_not_matter(method) -> None:
     X, y = table(2)
     sets = set()
     for k in range(6):
         order = np.random.default_rng(k).permutation(X.columns).tolist()
-        run = tamis.select(X[order], free(), y, keep=["c7", "c30"])
+        run = tamis.select(X[order], MAKERS[method](), y, keep=["c7", "c30"])
         assert {"c7", "c30"} <= set(run.kept_names)
         sets.add(frozenset(run.kept_names))
     assert len(sets) == 1

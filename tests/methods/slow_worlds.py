@@ -112,8 +112,12 @@ def _beside(kept, shadow, real, fake):
     return left
 
 
-def osfs_world(make, measure, X, y, world, *, largest, drops_itself):
-    """Return the columns whose decoys a world of OSFS (`drops_itself`) or Fast-OSFS keeps."""
+def osfs_world(make, measure, X, y, world, *, largest, drops_itself, turns=None):
+    """Return the columns whose decoys a world of OSFS (`drops_itself`) or Fast-OSFS keeps.
+
+    `turns` are the columns and decoys in the order in which they are met: numbers, and whether each
+    is a decoy. By default a decoy comes right after its column.
+    """
     fakes, shadow, width = decoys(X, y, 0, world), [], X.shape[1]
     every, target = np.column_stack([X, fakes]), Target.of(y)
     panel = measure.conditional_panel(target)
@@ -129,12 +133,15 @@ def osfs_world(make, measure, X, y, world, *, largest, drops_itself):
         )
 
     real, fake = measure.relevance(X, y), measure.relevance(fakes, y)
-    for j in range(width):
-        kept = kept_after(make, X, y, j + 1)
-        if j in (present := _beside(kept, shadow, real, fake)):
-            for d in list(shadow):
-                if separated(d + width, [*present, *(s + width for s in shadow)]):
-                    shadow.remove(d)
+    kept = []
+    for j, is_decoy in turns or [(j, one) for j in range(width) for one in (False, True)]:
+        if not is_decoy:
+            kept = kept_after(make, X, y, j + 1)
+            if j in (present := _beside(kept, shadow, real, fake)):
+                for d in list(shadow):
+                    if separated(d + width, [*present, *(s + width for s in shadow)]):
+                        shadow.remove(d)
+            continue
         if not fake.dependent[j]:
             continue
         present = _beside(kept, shadow, real, fake)

@@ -91,8 +91,9 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--order", type=Choice(["arrival", "free"]),
-    help="For saola: decide in the order of the columns (arrival, the default), or keep the same "
-    "features whatever the order of the columns (free).",
+    help="Compare features in the order of the columns (arrival, the default), or in an order of "
+    "their own, by relevance and name, so that the same ones are kept whatever the order of the "
+    "columns (free). For sieve, saola, fast-osfs, osfs, fcbf, mrmr, cfs, hiton-pc and consistency.",
 )  # fmt: skip
 @click.option(
     "--stability", is_flag=False, flag_value=25, type=click.IntRange(min=1), metavar="[PAIRS]",
@@ -367,10 +368,17 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
 
 def _rule_parameters(options: Any) -> dict[str, Any]:
     """Return the parameters of the method that were given, by name."""
+    from tamis.methods import BY_METHOD
+
     method = split_method(options.method)[0]
-    for name in ("order", "costs"):
-        if getattr(options, name) is not None and method in METHODS and method != "saola":
-            raise ParameterError(f"{method} has no --{name}; use --method saola")
+    if options.costs is not None and method in METHODS and method != "saola":
+        raise ParameterError(f"{method} has no --costs; use --method saola")
+    if options.order is not None and method in BY_METHOD:
+        kind: Any = BY_METHOD[method]
+        if "order" not in kind.parameter_names or kind.order != "arrival":
+            raise ParameterError(
+                f"{method} has no --order; use a method such as sieve, saola or fast-osfs"
+            )
     more = parameters(options.params)
     if options.threshold is not None:
         more.setdefault("threshold", options.threshold)

@@ -222,8 +222,7 @@ def advance(
                 settled(columns.end)
                 if commits is not None and columns.end != total and not selector.is_inside_table:
                     commits.after(columns.end)
-        if selector.is_inside_table:
-            selector.end_table()
+        selector.end_table()
         if stopper is not None:
             stopper.pass_over_rest()
         if whole:

@@ -42,6 +42,7 @@ from tamis.measures.measure import Floats, Ints, Measure, Prepared
 from tamis.measures.panels import compressed
 from tamis.methods.measured import DROPPED, Arrival, Foresight, Kept, MeasuredStream, ScoredBlock
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.selector import ColumnSelector
 from tamis.methods.shadow_worlds import World
 
 #: More than the rounding error of a pair value: pairs further below their bound are not redundant.
@@ -124,13 +125,8 @@ class OrderedKept(Kept):
         return math.inf if self.costs is None else self.costs.get(self.names[feature], math.inf)
 
     def place(self, arrival: Arrival) -> Place:
-        """Return the place of a feature in the order.
-
-        A name that is only the number of a column says when it arrived, so it does not count.
-        """
-        name = self.names.given_name(arrival.feature)
-        contents = b"" if name is not None else arrival.contents
-        return -self.rank(arrival), name or "", contents, arrival.feature
+        """Return the place of a feature in the order."""
+        return place_of(self.rank(arrival), self.names, arrival.feature, arrival.contents)
 
     def before(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
         """Return which kept features come before a feature."""
@@ -203,6 +199,15 @@ class OrderedKept(Kept):
         return np.array([entered.get(f, -1) for f in sorted(self.held)], dtype=np.int64)
 
 
+def place_of(rank: float, names: NameBook, feature: int, contents: bytes) -> Place:
+    """Return the place of a feature in the order: by rank, then by name, then by contents.
+
+    A name that is only the number of a column says when it arrived, so it does not count.
+    """
+    name = names.given_name(feature)
+    return -rank, name or "", b"" if name is not None else contents, feature
+
+
 def digests(block: ColumnBlock) -> tuple[bytes, ...]:
     """Return bytes for each column that depend on its values only, not on how they are stored."""
     v = compressed(block, np.arange(block.width))
@@ -211,6 +216,14 @@ def digests(block: ColumnBlock) -> tuple[bytes, ...]:
         hashlib.blake2b(rows[lo:hi].tobytes() + values[lo:hi].tobytes(), digest_size=16).digest()
         for lo, hi in pairwise(v.indptr.tolist())
     )
+
+
+def with_contents(selector: ColumnSelector, block: ColumnBlock, scored: ScoredBlock) -> ScoredBlock:
+    """Return a scored block with digests of its survivors, if the columns have no names."""
+    if block.names is not None:
+        return scored
+    survivors = selector._ready(block).pick(scored.features - block.first)
+    return replace(scored, contents=digests(survivors))
 
 
 # --- the rule --------------------------------------------------------------------------------
@@ -375,10 +388,21 @@ class OrderedWorld(World):
 # --- the stream ------------------------------------------------------------------------------
 
 
-class FreeOrderStream(MeasuredStream):
-    """Runs a rule that compares pairs, in the order of the features."""
+class FeatureOrder(MeasuredStream):
+    """Runs a rule in an order that belongs to the features."""
 
-    free_order: ClassVar[bool] = True
+    free_order = True
+
+    def score(self, block: ColumnBlock) -> ScoredBlock:
+        """Score a block; columns without names are told apart by their values."""
+        return with_contents(self, block, super().score(block))
+
+    def snapshot(self) -> None:
+        """Return None: workers do not know the order."""
+
+
+class FreeOrderStream(FeatureOrder):
+    """Runs a rule that compares pairs, in the order of the features."""
 
     _kept: OrderedKept
 
@@ -477,9 +501,6 @@ class FreeOrderStream(MeasuredStream):
             work["pair_values"] += self._kept.one.panel.pairs
         return work
 
-    def snapshot(self) -> None:
-        """Return None: workers do not know the order."""
-
     def renumber(self, positions: npt.NDArray[np.int64]) -> None:
         """Give feature j the number positions[j], once all columns were taken."""
         super().renumber(positions)
@@ -503,14 +524,6 @@ class FreeOrderStream(MeasuredStream):
         ranks = [kept.rank(kept.held[feature]) for feature in kept.features.tolist()]
         kept.ranks = np.array(ranks, dtype=np.float64)
         return self
-
-    def score(self, block: ColumnBlock) -> ScoredBlock:
-        """Score a block; columns without names are told apart by their values."""
-        scored = super().score(block)
-        if block.names is not None:
-            return scored
-        survivors = self._ready(block).pick(scored.features - block.first)
-        return replace(scored, contents=digests(survivors))
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         if not hasattr(self, "measure_"):

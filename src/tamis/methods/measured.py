@@ -317,6 +317,10 @@ class MeasuredRule(MeasuringRule):
     """
 
     is_stream: ClassVar[bool] = True
+    #: What runs it with order="free", if it has such an order, and whether the most relevant
+    #: feature then comes first: the better of two is to stay.
+    in_order: ClassVar[type[MeasuredStream] | None] = None
+    strongest_first: ClassVar[bool] = True
 
     #: The reasons of drops that `foresee` settles.
     foreseen: ClassVar[tuple[str, ...]] = ()
@@ -324,6 +328,13 @@ class MeasuredRule(MeasuringRule):
     _: KW_ONLY
     shadows: int = param(0, Number(0, MOST_WORLDS, integer=True))
     random_state: int = param(0, Number(0, integer=True))
+
+    def to_selector(self) -> ColumnSelector:
+        """Return a new selector that runs a copy of this rule."""
+        if self.in_order is None or getattr(self, "order", "arrival") == "arrival":
+            return super().to_selector()
+        self.check_params()
+        return self.in_order(self.clone())
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision | None:
         """Decide about one relevant feature: keep it, drop it, evict others.

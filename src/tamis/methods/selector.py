@@ -85,7 +85,10 @@ class ColumnSelector:
     #: The number of the first features, which must stay whatever the rule decides.
     required: int = 0
     #: Whether what is kept must not depend on the order in which columns arrive.
-    free_order: ClassVar[bool] = False
+    free_order: bool = False
+    #: Whether it decides when a table ends. Then the log tells what each table changed, so that it
+    #: depends on how columns were fed; what is kept does not.
+    waits_for_table: ClassVar[bool] = False
     #: Whether features have other numbers than those in which they arrived (`renumber`).
     renumbered: bool = False
     #: Whether decisions about columns wait for the end of their table (`end_table`).

@@ -42,7 +42,8 @@ from tamis.methods.rule import (
     when_kept,
     when_redundant,
 )
-from tamis.methods.shadow_worlds import SeparatingWorld
+from tamis.methods.shadow_worlds import SeparatingWorld, World
+from tamis.methods.taken_in_order import TakenInOrder, check_order, reasons_in_order, world_of
 
 #: What is searched for: parents and children of the target, or spouses as well.
 BLANKETS = ("parents-children", "full")
@@ -478,11 +479,52 @@ class SeparatingStream(Separating, MeasuredStream):
             self._kept.through = np.array(state["each"]["through"], np.int64)
 
 
+class OrderedSeparatingStream(TakenInOrder, SeparatingStream):
+    """Runs a rule that searches for separating sets, in the order of the features."""
+
+    def _empty(self, rule: Any, width: int) -> Separable:
+        kept = self._kept.towards(self._target)
+        kept.n_columns = width
+        return kept
+
+
 class SeparatingStreamRule(SeparatingRule, MeasuredRule):
-    """A rule for feature streams that searches for separating sets."""
+    """A rule for feature streams that searches for separating sets.
+
+    Parameters
+    ----------
+    order : {"arrival", "free"}, default="arrival"
+        The order in which features are tested: that of arrival, as in the paper; or by relevance,
+        then by name, so that the same features are kept whatever the order of arrival. With "free"
+        the columns of all relevant features are held, and all are tested again when more come.
+    """
 
     machinery = SeparatingStream
-    world = SeparatingWorld
+    in_order = OrderedSeparatingStream
+
+    _: KW_ONLY
+    order: str = param("arrival", OneOf(("arrival", "free")))
+
+    @property
+    def world(self) -> type[World]:  # type: ignore[override]
+        """How decoys are judged."""
+        return world_of(self, SeparatingWorld)
+
+    def check_params(self) -> None:
+        """Raise an error for a parameter outside its range, or two that exclude each other."""
+        super().check_params()
+        check_order(
+            self, {
+                "blanket='full', which needs columns that are not relevant by themselves":
+                    self.blanket == "full",
+                "max_tests": self.max_tests is not None,
+            },
+        )  # fmt: skip
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, which depend on the order."""
+        found = super().reasons()
+        return found if self.order == "arrival" else reasons_in_order(found)
 
     def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Decide about one feature; None leaves a feature that is independent of the target."""

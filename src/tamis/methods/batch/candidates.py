@@ -7,16 +7,19 @@ ready for comparison, until all have been seen. Then the rule ranks them (`rank`
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, DecisionLog
 from tamis.core.params import OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared
 from tamis.measures.mutual_information import SymmetricUncertainty
+from tamis.methods.free_order import place_of, with_contents
 from tamis.methods.gates import GATES
 from tamis.methods.measured import Arrival, Measuring, MeasuringRule, ScoredBlock
 from tamis.methods.selector import BatchSelector
@@ -27,9 +30,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Relevant features with their columns, in order of arrival.
+    """Relevant features with their columns, in order of arrival, or by name.
 
-    `order` lists their positions, most relevant first, tied ones in order of arrival: strengths
+    `order` lists their positions, most relevant first, tied ones in order of position: strengths
     closer than `rounding` are tied. `kept` is an empty kept set, and its `panel` compares columns.
     The first `required` of them must be kept.
     """
@@ -73,10 +76,18 @@ class CandidateRule(MeasuringRule):
 
     Subclasses have a `name`, say which values their parameters may take (`param`) and why a
     feature can be kept or dropped (`reasons`), and rank the relevant features (`rank`).
+
+    Parameters
+    ----------
+    order : {"arrival", "free"}, default="arrival"
+        Which of several features comes first that are equal for the method, such as copies: the one
+        whose column comes first, or with "free" the first by name. The order of the columns matters
+        for nothing else.
     """
 
     _: KW_ONLY
     gate: str = param("bh", OneOf(tuple(GATES)))
+    order: str = param("arrival", OneOf(("arrival", "free")))
 
     @classmethod
     def usual_measures(cls) -> tuple[Measure, Measure]:
@@ -96,8 +107,14 @@ class CandidateSelector(Measuring, BatchSelector):
 
     def _begin(self) -> None:
         self._waiting: list[ScoredBlock] = []
+        self.free_order = self.rule.order == "free"
         vars(self).pop("ranking_", None)
         super()._begin()
+
+    def score(self, block: ColumnBlock) -> ScoredBlock:
+        """Compute all that does not depend on what is kept: a pure function, in any order."""
+        scored = super().score(block)
+        return with_contents(self, block, scored) if self.free_order else scored
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         """Hold the relevant columns of a block."""
@@ -110,14 +127,21 @@ class CandidateSelector(Measuring, BatchSelector):
         if not waiting:
             self.ranking_ = np.zeros(0, dtype=np.int64)
             return
+        features = np.concatenate([part.features for part in waiting])
         relevance = np.concatenate([part.strengths for part in waiting])
+        levels = np.concatenate([part.levels for part in waiting])
         parts = [part.columns for part in waiting if isinstance(part.columns, Prepared)]
+        columns = type(parts[0]).joined(parts)
+        if self.free_order:
+            by_name = self._by_name(features, waiting)
+            features, relevance, levels = features[by_name], relevance[by_name], levels[by_name]
+            columns = columns.pick(by_name)
         rounding = max(self.measure_.resolution, ROUNDING)
         candidates = Candidates(
-            np.concatenate([part.features for part in waiting]),
+            features,
             relevance,
-            np.concatenate([part.levels for part in waiting]),
-            type(parts[0]).joined(parts),
+            levels,
+            columns,
             best_first(relevance, rounding),
             rounding,
             self._target,
@@ -129,6 +153,16 @@ class CandidateSelector(Measuring, BatchSelector):
         parts.clear()
         self._warn_of_levels(candidates.columns.mean_n_levels, "relevant")
         self.ranking_ = self.rule.rank(candidates, self.log_)
+
+    def _by_name(self, features: Ints, waiting: list[ScoredBlock]) -> Ints:
+        """Return positions of features by name, or by contents; those to keep come first."""
+        empty = [(b"",) * len(part.features) for part in waiting]
+        contents = [part.contents or none for part, none in zip(waiting, empty, strict=True)]
+        keys = [
+            (feature >= self.required, place_of(0.0, self.names, feature, digest))
+            for feature, digest in zip(features.tolist(), chain(*contents), strict=True)
+        ]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
 CandidateRule.machinery = CandidateSelector

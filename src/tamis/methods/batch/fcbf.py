@@ -139,7 +139,14 @@ class FCBFRule(CandidateRule):
         )
         return {
             "redundant": when_redundant(closer + "is the better predictor ({because_relevance})"),
-            "tied": when_redundant(closer + "predicts as well and came first"),
+            "tied": when_redundant(
+                closer
+                + (
+                    "predicts as well and came first"
+                    if self.order == "arrival"
+                    else "predicts as well and comes first by name"
+                )
+            ),
             "kept": when_kept(
                 "{name} is kept: {level_passed}, and no better predictor makes it redundant"
             ),

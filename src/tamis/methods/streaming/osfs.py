@@ -18,7 +18,8 @@ class OSFSRule(SeparatingStreamRule):
     X last: if there is a set S of at most k others in B with Ind(C, Y | S), Y is redundant and
     leaves at once. Sets are tried by size, each size in lexicographic order of arrival.
 
-    Of two features that make each other redundant the newer stays (in `FastOSFS`, the older).
+    Of two features that make each other redundant the newer stays (in `FastOSFS`, the older). So
+    with ``order="free"`` the least relevant feature is tested first, and the better one stays.
 
     Cost: one test per feature; for each relevant one up to |B|^k tests for each of B. Memory: the
     kept columns. Fast-OSFS keeps nearly the same features with far fewer tests.
@@ -47,6 +48,7 @@ class OSFSRule(SeparatingStreamRule):
     """
 
     name: ClassVar[str] = "osfs"
+    strongest_first: ClassVar[bool] = False
 
     def judge(self, arrival: Arrival, kept: Separable) -> Decision | None:
         """Add the newcomer, then test every candidate, oldest first."""

@@ -38,7 +38,6 @@ from tamis.methods.measured import (
     walk,
 )
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
-from tamis.methods.selector import ColumnSelector
 from tamis.methods.shadow_worlds import PairWorld, World
 
 
@@ -113,6 +112,7 @@ class SAOLARule(MeasuredRule):
     name: ClassVar[str] = "saola"
     adjusts: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
+    in_order = FreeOrderStream
     foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
     paper_measures: ClassVar[tuple[Measure, Measure] | None] = paper_choices()
     paper: ClassVar[Mapping[str, Any] | None] = {"measure": "paper", "ties": "neither"}
@@ -134,13 +134,6 @@ class SAOLARule(MeasuredRule):
         super().check_params()
         if self.costs is not None:
             check_costs(self.costs, self.order)
-
-    def to_selector(self) -> ColumnSelector:
-        """Return a new selector that runs a copy of this rule."""
-        if self.order == "arrival":
-            return super().to_selector()
-        self.check_params()
-        return FreeOrderStream(self.clone())
 
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set."""

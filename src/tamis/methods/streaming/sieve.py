@@ -12,14 +12,16 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
-from tamis.core.params import Number, param
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.any_shape import AnyShape
 from tamis.measures.auto import from_name
-from tamis.measures.measure import Floats, Measure
+from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
 from tamis.methods.pool_world import PoolWorld
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.shadow_worlds import World
+from tamis.methods.taken_in_order import TakenInOrder, reasons_in_order, world_of
 from tamis.methods.worth_pool import Newcomers, Pool, Weighed
 
 #: Two features that depend on each other at least this strongly are copies.
@@ -76,6 +78,10 @@ class SieveRule(MeasuredRule):
         The exponent of rule 2: 0 keeps few features (R(Y) does not count), 1 follows a chain
         F - Y - C, and larger values keep more. By default rule 2 drops only copies if
         `n_features` is a number, and is 1 if it is None.
+    order : {"arrival", "free"}, default="arrival"
+        The order in which features enter the pool: that of arrival; or the most relevant first,
+        then by name, so that the same features are kept whatever the order of arrival. With "free"
+        the columns of all relevant features are held, and all enter again when more come.
 
     Attributes
     ----------
@@ -103,12 +109,17 @@ class SieveRule(MeasuredRule):
     name: ClassVar[str] = "sieve"
     paper: ClassVar[Mapping[str, Any] | None] = None
     keeps: ClassVar[bool] = True
-    world = PoolWorld
 
     measure: Measure | str = "any_shape"
     _: KW_ONLY
     n_features: int | None = param(50, Number(1, integer=True), None)
     redundancy: float | None = param(None, Number(0), None)
+    order: str = param("arrival", OneOf(("arrival", "free")))
+
+    @property
+    def world(self) -> type[World]:  # type: ignore[override]
+        """How decoys are judged."""
+        return world_of(self, PoolWorld)
 
     @classmethod
     def usual_measures(cls) -> tuple[Measure, Measure]:
@@ -225,7 +236,7 @@ class SieveRule(MeasuredRule):
         for key, reason in of_pool.items():
             reasons[key] = Reason(reason.verdict, reason.sentence + known)
             reasons[f"{key} alone"] = reason
-        return reasons
+        return reasons if self.order == "arrival" else reasons_in_order(reasons)
 
 
 class SieveStream(MeasuredStream):
@@ -378,4 +389,28 @@ class SieveStream(MeasuredStream):
             self.log_.append(self._decision("displaced", i, weighed), at=len(self.log_) - 1)
 
 
+class OrderedSieveStream(TakenInOrder, SieveStream):
+    """Runs Sieve in the order of the features."""
+
+    @property
+    def ranking_(self) -> Ints:
+        """The features of the pool, best first."""
+        pool = self._in_use
+        if not len(pool.features):
+            return np.zeros(0, np.int64)
+        ranking: Ints = self._at[pool.features[pool.weigh(1).order[::-1]]]
+        return ranking
+
+    @property
+    def worth_(self) -> Floats:
+        """What each kept feature is worth, in the order of `kept_`."""
+        pool = self._in_use
+        if not len(pool.features):
+            return np.zeros(0)
+        by_arrival = np.argsort(self._at[pool.features[pool.is_kept]])
+        worth: Floats = pool.weigh(pool.n_features).worth[pool.is_kept][by_arrival]
+        return worth
+
+
 SieveRule.machinery = SieveStream
+SieveRule.in_order = OrderedSieveStream
