@@ -15,6 +15,8 @@ from pathlib import Path
 
 #: Seconds that one file may take before it counts as a hang, on a machine that may be busy.
 LIMIT = 300.0
+#: Most seconds that one look at a child counts: what is above, this process was stopped as well.
+LOOK = 1.0
 #: Outcomes that are failures.
 FAILURES = ("crash", "hang", "traceback", "different", "broken soak")
 
@@ -28,6 +30,20 @@ class Outcomes:
     #: Largest resident memory of the child, in bytes.
     memory: int = 0
     note: str = ""
+
+
+class Patience:
+    """Seconds that are left for a child; while both are stopped (SIGSTOP), none of them pass."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left, self._before = seconds, time.monotonic()
+
+    def left(self) -> float:
+        """Return the seconds that are left; call this at least once per `LOOK` seconds."""
+        now = time.monotonic()
+        self._left -= min(now - self._before, 2 * LOOK)
+        self._before = now
+        return self._left
 
 
 class Worker:
@@ -66,13 +82,13 @@ class Worker:
     def _lines(self, child: subprocess.Popen[bytes]) -> Iterator[bytes]:
         """Yield lines until the child ends or is silent for too long."""
         assert child.stdout is not None
-        end = time.monotonic() + LIMIT
-        while (left := end - time.monotonic()) > 0:
+        patience = Patience(LIMIT)
+        while (left := patience.left()) > 0:
             if b"\n" in self._rest:
                 line, _, self._rest = self._rest.partition(b"\n")
                 yield line
                 continue
-            if select.select([child.stdout], [], [], left)[0]:
+            if select.select([child.stdout], [], [], min(left, LOOK))[0]:
                 more = os.read(child.stdout.fileno(), 1 << 16)
                 if not more:
                     child.wait()

@@ -19,14 +19,11 @@ from random import Random
 from typing import Any
 
 import tamis
+from soak.damaged_files import LIMIT, Patience
 from soak.data_files import svmlight_text
 from soak.own_files import log_of
 from soak.reader import content, differ
 from tamis.engine.runs import open_run
-
-#: Seconds until a child that was disturbed counts as hanging.
-LIMIT = 300.0
-
 
 @dataclass(frozen=True)
 class Job:
@@ -138,8 +135,8 @@ def run(
 
 def exit_code(child: int) -> int | None:
     """Wait for a forked child and return its exit code; kill it and return None if it hangs."""
-    end = time.monotonic() + LIMIT
-    while time.monotonic() < end:
+    patience = Patience(LIMIT)
+    while patience.left() > 0:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)

@@ -39,6 +39,23 @@ def test_damaged_files_of_every_kind(tmp_path, monkeypatch):
     assert found == {}
 
 
+@pytest.mark.filterwarnings("ignore")  # as in the worker
+@pytest.mark.parametrize("name", READERS)
+def test_whole_files_are_the_same_for_both_readers(tmp_path, monkeypatch, name):
+    """Else a peer that refuses everything would never differ."""
+    monkeypatch.setattr(READERS[name], "damage", lambda path, rng: "nothing")
+    found: dict[str, set[str]] = {}
+    for case in range(12):
+        where = tmp_path / f"case-{case}"
+        outcome, _ = worker.attempt(
+            READERS[name], tmp_path, where, ("1", str(case)), lambda **_: None
+        )
+        made = next(path for path in sorted(where.iterdir()) if path.name.startswith("a"))
+        found.setdefault(made.suffix, set()).add(outcome)
+    assert all("same" in outcomes for outcomes in found.values()), found
+    assert not any("only tamis reads it" in outcomes for outcomes in found.values()), found
+
+
 @pytest.mark.parametrize("part", ["kill -9", "interrupts"])
 def test_commands_that_are_disturbed(part):
     done = subprocess.run(
@@ -142,6 +159,13 @@ def test_crashes_and_hangs_are_noticed(tmp_path, monkeypatch, outcome):
     child = Worker(tmp_path, seed=1)
     child._command = [sys.executable, "-c", f"input(); {CHILDREN[outcome]}"]
     assert child.try_case("svmlight", 1)[0] == outcome
+
+
+def test_a_stop_of_the_soak_is_not_a_hang(monkeypatch):
+    now = iter([0.0, 0.5, 300.5, 301.0])
+    monkeypatch.setattr(damaged_files.time, "monotonic", lambda: next(now))
+    patience = damaged_files.Patience(3.0)
+    assert [patience.left() for _ in range(3)] == [2.5, 0.5, 0.0]
 
 
 def test_damage_is_the_same_for_the_same_seed(tmp_path):
