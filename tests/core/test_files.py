@@ -307,6 +307,35 @@ def test_ctrl_c_while_a_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_ctrl_c_at_any_call_of_a_function_leaves_nothing(tmp_path, kind):
+    """Python handles a signal where a function begins, also in the midst of cleaning up."""
+    count = 0
+
+    def interrupt(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+        if count == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    at, stopped = 0, 0
+    while at == 0 or count >= at:  # until all calls were interrupted, each in turn
+        at, count = at + 1, 0
+        before = sys.gettrace()
+        try:
+            with files.partial(tmp_path / "a", kind) as work:
+                if kind == "folder":
+                    (work / "file").write_text("new")
+                sys.settrace(interrupt)
+        except KeyboardInterrupt:
+            stopped += 1
+        finally:
+            sys.settrace(before)
+        assert os.listdir(tmp_path) == [], f"Ctrl-C at call {at}"
+    assert stopped > 2
+
+
 def test_ctrl_c_after_a_folder_was_closed_is_not_a_bad_file_descriptor(tmp_path, monkeypatch):
     # shutil.rmtree closes the folder, is interrupted before it notes that, and closes it again.
     real, closed = os.close, []
@@ -319,9 +348,7 @@ def test_ctrl_c_after_a_folder_was_closed_is_not_a_bad_file_descriptor(tmp_path,
             if len(closed) == 1:
                 raise KeyboardInterrupt
 
-    (tmp_path / "a").mkdir()
-    monkeypatch.setattr(os, "close", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        files._clean_up(tmp_path / "a", None)
+    with pytest.raises(KeyboardInterrupt), files.partial(tmp_path / "a", "folder"):
+        monkeypatch.setattr(os, "close", interrupted)
     assert closed
     assert os.listdir(tmp_path) == []

@@ -147,13 +147,13 @@ def partial(
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OutputError(f"the folder {target.parent} does not exist; make it first")
-    work, lock = target, None
+    work, named, lock = target, False, None
     try:
         try:
             recover(target.parent)
             while lock is None:  # None: another process removed it as abandoned
                 mark = f"{'-'.join(_here())}-{os.getpid()}-{secrets.token_hex(4)}"
-                work = target.with_name(f".{target.name}.partial-{mark}")
+                work, named = target.with_name(f".{target.name}.partial-{mark}"), True
                 if kind == "file":
                     work.touch(exist_ok=False)
                 else:
@@ -176,21 +176,17 @@ def partial(
                 raise OutputError(message) from error
             raise
     finally:  # also after Ctrl-C, from the moment the name was chosen
-        _clean_up(work if work != target else None, lock)
-
-
-def _clean_up(work: Path | None, lock: int | None) -> None:
-    """Remove what is left of a file or folder, and release its lock."""
-    try:
-        if work is not None:
-            _remove(work)
-    except KeyboardInterrupt:  # while it was being removed
-        assert work is not None
-        _remove(work)
-        raise
-    finally:
-        if lock is not None and lock >= 0:
-            os.close(lock)
+        # Every call below can be the moment of Ctrl-C, before its first line as well.
+        try:
+            if named:
+                _remove(work)
+        except KeyboardInterrupt:
+            if named:
+                _remove(work)
+            raise
+        finally:
+            if lock is not None and lock >= 0:
+                os.close(lock)
 
 
 def _is_about_writing(error: Exception, work: Path) -> bool:
