@@ -54,6 +54,15 @@ class Slow(BestBy):
         return super().fit(X, y)
 
 
+class Busy(BestBy):
+    """Works without end on more than a few rows."""
+
+    def fit(self, X, y):
+        while len(y) > 40:
+            pass
+        return super().fit(X, y)
+
+
 class Counted(Slow):
     """Writes a file for every finished selection."""
 

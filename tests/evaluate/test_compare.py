@@ -201,8 +201,21 @@ def test_one_split_is_tested_over_its_rows(capped):
     assert stats.ttest_rel(a.astype(float), b.astype(float)).pvalue < 0.05
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says how much a process has used")
+def test_cpu_seconds_stop_work_and_not_waiting(plain):
+    methods = {"busy": "odd_selectors:Busy", "slow": "odd_selectors:Slow:seconds=1.5"}
+    found = compare(plain, methods, "knn", n_jobs=1, cell_cpu_seconds=1.0)
+    stopped = [(r["method"], r["status"], r["note"]) for r in found.problems()]
+    assert stopped == [("busy", "time cap", "stopped after 1 CPU seconds")]
+
+
 def test_when_a_step_is_finished():
     ok, timed = {"status": "ok"}, {"status": "time cap", "cap": 10.0}
+    used = timed | {"clock": "cpu"}
+    assert finished(used, Caps(cpu_seconds=10.0))
+    assert not finished(used, Caps(cpu_seconds=11.0))
+    assert not finished(used, Caps(seconds=10.0))
+    assert not finished(timed, Caps(cpu_seconds=10.0))
     assert finished(ok, Caps())
     assert not finished(None, Caps())
     assert finished(timed, Caps(seconds=10.0))

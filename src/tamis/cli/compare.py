@@ -71,6 +71,10 @@ if TYPE_CHECKING:
     "--cell-seconds", type=click.FloatRange(0, min_open=True),
     help="Time limit for one selection or classifier on one fold.",
 )  # fmt: skip
+@click.option(
+    "--cell-cpu-seconds", type=click.FloatRange(0, min_open=True),
+    help="The same in CPU seconds (Linux), which other work on the machine hardly changes.",
+)  # fmt: skip
 @click.option("--cell-memory", type=size, help="Memory limit of such a step, e.g. 2GB.")
 @click.option(
     "--over-time", type=click.IntRange(1), metavar="POINTS",

@@ -1,4 +1,4 @@
-"""Memory of a process: how much it holds, its peak, and reuse of freed memory."""
+"""Memory of a process: how much it holds, its peak, and reuse of freed memory; its CPU time."""
 
 from __future__ import annotations
 
@@ -34,6 +34,15 @@ def held_megabytes(process: int | None = None) -> float:
     with suppress(OSError, ValueError, IndexError):
         pages = Path(f"/proc/{process or 'self'}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE
+    return 0.0
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time that a process has used (Linux; 0 on other systems)."""
+    with suppress(OSError, ValueError, IndexError):
+        # After the name of the program, which may hold spaces: user and system time in ticks.
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
 
 

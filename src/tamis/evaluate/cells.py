@@ -45,6 +45,9 @@ FORMAT_VERSION = 1
 
 OK, FAILED, TIME_CAP, MEMORY_CAP = "ok", "failed", "time cap", "memory cap"
 
+#: The clock of a time cap that counts processor time.
+CPU = "cpu"
+
 
 @dataclass(frozen=True)
 class Caps:
@@ -52,6 +55,7 @@ class Caps:
 
     seconds: float | None = None
     megabytes: float | None = None
+    cpu_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,8 @@ def finished(step: dict[str, Any] | None, caps: Caps) -> bool:
     if step is None or step.get("passing"):
         return False
     if step["status"] == TIME_CAP:
-        return caps.seconds is not None and caps.seconds <= step["cap"]
+        most = caps.cpu_seconds if step.get("clock") == CPU else caps.seconds
+        return most is not None and most <= step["cap"]
     if step["status"] == MEMORY_CAP:
         return caps.megabytes is not None and caps.megabytes <= step.get("cap", 0.0)
     return True

@@ -66,6 +66,7 @@ def compare(
     n_jobs: int | None = None,
     cluster: Any = None,
     cell_seconds: float | None = None,
+    cell_cpu_seconds: float | None = None,
     cell_megabytes: float | None = None,
     shares: Sequence[float] = (1.0,),
     reading: Mapping[str, Any] | None = None,
@@ -108,9 +109,10 @@ def compare(
     cluster : str or dask.distributed.Client, optional
         Run the cells there instead: ``"tcp://host:8786"``, a client, or ``"local:2"``. `out` must
         be a folder that all hosts share. A cell is saved when all its steps are finished.
-    cell_seconds, cell_megabytes : float, optional
-        Limits of each step of a cell (the selection, then each classifier). A step that exceeds
-        one is stopped and reported as such.
+    cell_seconds, cell_cpu_seconds, cell_megabytes : float, optional
+        Limits of each step of a cell (the selection, then each classifier): time by the clock, CPU
+        time (Linux only), which other work on the machine hardly changes, and memory. A step that
+        exceeds one is stopped and reported as such.
     shares : sequence of float
         Shares of the features after which the kept set is evaluated, for streaming methods; see
         `over_time`.
@@ -133,7 +135,7 @@ def compare(
     """
     judges = check_classifiers(words(classifiers))
     chosen, scheme = parse_methods(methods), parse_cv(cv)
-    caps = Caps(cell_seconds, cell_megabytes)
+    caps = Caps(cell_seconds, cell_megabytes, cell_cpu_seconds)
     params: dict[str, Any] = {
         "methods": [asdict(method) for method in chosen],
         "classifiers": list(judges),
@@ -144,6 +146,7 @@ def compare(
         "paired": paired,
         "shares": list(shares),
         "cell_seconds": cell_seconds,
+        "cell_cpu_seconds": cell_cpu_seconds,
         "cell_megabytes": cell_megabytes,
         "versions": versions(),
         "command": masked(command),
@@ -212,7 +215,7 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
     check("compare", "split", params["split"], OneOf(("official", "never")))
     check("compare", "paired", params["paired"], OneOf(PAIRED_TESTS))
     check("compare", "n_jobs", n_jobs, (Number(1, integer=True), None))
-    for cap in ("cell_seconds", "cell_megabytes"):
+    for cap in ("cell_seconds", "cell_cpu_seconds", "cell_megabytes"):
         check("compare", cap, params[cap], (Number(0, open_low=True), None))
     labels = [method["label"] for method in params["methods"]]
     if params["control"] not in labels:

@@ -23,9 +23,9 @@ from contextlib import suppress
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.core.process_memory import held_megabytes
+from tamis.core.process_memory import cpu_seconds, held_megabytes
 from tamis.engine.workers.executors import workers
-from tamis.evaluate.cells import FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
+from tamis.evaluate.cells import CPU, FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
 from tamis.kernels.threads import thread_count, threads
 
 #: Seconds between two checks of the time and memory of the workers.
@@ -67,6 +67,7 @@ class _Process:
 
     def begin(self, step: str) -> None:
         self.step, self.since = step, time.monotonic()
+        self.used = cpu_seconds(self.process.pid)
 
     def finish(self, step: str, record: dict[str, Any]) -> Event:
         """Note that a step is done, so that another worker can resume with the rest."""
@@ -161,6 +162,13 @@ def _over_a_cap(process: _Process, caps: Caps) -> dict[str, Any] | None:
     most = READY if ready else caps.seconds
     if most is not None and time.monotonic() - process.since > most:
         return outcome(TIME_CAP, f"stopped after {most:g} s") | {"cap": most}
+    if caps.cpu_seconds is not None and not ready:
+        most = caps.cpu_seconds
+        if cpu_seconds(process.process.pid) - process.used > most:
+            return outcome(TIME_CAP, f"stopped after {most:g} CPU seconds") | {
+                "cap": most,
+                "clock": CPU,
+            }
     if caps.megabytes is not None and not ready:
         held = held_megabytes(process.process.pid)
         if held > caps.megabytes:
