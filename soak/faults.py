@@ -123,11 +123,11 @@ def folder_moved(bench: Bench, name: str, job: Job, place: Path) -> str:
         os.rename(place, other)
 
     ended = run(place, job.command, disturb=move)
-    assert ended.code in (0, 2), ended
+    assert ended.code in (0, 2, 71), ended
     _no_traceback(ended, "moved")
     _old_or_new(bench, name, job, other, "moved")
     _again(bench, name, job, other, "after it was moved")
-    return "ended" if ended.code == 0 else "refused"
+    return {0: "ended", 2: "refused", 71: "outside the command"}[ended.code]
 
 
 def file_changed(bench: Bench, name: str, job: Job, place: Path) -> str:

@@ -25,6 +25,7 @@ from soak.own_files import log_of
 from soak.reader import content, differ
 from tamis.engine.runs import open_run
 
+
 @dataclass(frozen=True)
 class Job:
     """A command, the name of what it writes, and a function that reads that."""
@@ -120,7 +121,7 @@ def run(
             signal.signal(signal.SIGINT, signal.default_int_handler)
             sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
             code = _command(command, prepare)
-        except KeyboardInterrupt:  # before the command began, or after it ended
+        except (KeyboardInterrupt, FileNotFoundError):  # before or after the command
             code = 71
         finally:
             os._exit(code)

@@ -102,14 +102,19 @@ def test_refusals(tmp_path, matrix):
         NpzSource(path, y=[1, 2]).load()
 
 
-def test_a_width_that_does_not_fit_in_memory_is_one_sentence(tmp_path):
-    matrix = sp.csr_matrix(([1.0], ([0], [3])), shape=(4, 5))
-    sp.save_npz(tmp_path / "X.npz", matrix)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("n", [2**53 + 1, 2**62])
+def test_a_shape_that_does_not_fit_in_memory_is_one_sentence(tmp_path, axis, n):
+    make = sp.csr_matrix if axis else sp.csc_matrix
+    sp.save_npz(tmp_path / "X.npz", make(([1.0], ([0], [3])), shape=(4, 5)))
     with np.load(tmp_path / "X.npz") as file:
         arrays = {name: file[name] for name in file.files}
-    np.savez(tmp_path / "X.npz", **arrays | {"shape": np.array([4, 2**53 + 1])})
-    with pytest.raises(SourceError, match=r"has 9,007,199,254,740,993 columns, which do not fit"):
-        next(NpzSource(tmp_path / "X.npz").columns())
+    arrays["shape"] = np.array([4, n] if axis else [n, 5])
+    np.savez(tmp_path / "X.npz", **arrays)
+    source = NpzSource(tmp_path / "X.npz")
+    what = "columns" if axis else "rows"
+    with pytest.raises(SourceError, match=f"has {n:,} {what}, which do not fit"):
+        next(source.columns() if axis else source.rows(10, lambda *_: None))
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo"])

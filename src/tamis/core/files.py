@@ -162,12 +162,7 @@ def partial(
         except OSError as error:
             raise OutputError(f"{target} cannot be written ({reason(error)})") from error
         if kind in MARKERS and os.path.lexists(target):
-            if not force:
-                raise OutputError(
-                    f"{path} already exists; choose another name, or use --force (force=True)"
-                )
-            if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
-                raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
+            _refuse_replacing(target, path, kind, force)
         try:
             yield work
         except Exception as error:
@@ -187,6 +182,15 @@ def partial(
         finally:
             if lock is not None and lock >= 0:
                 os.close(lock)
+
+
+def _refuse_replacing(target: Path, path: str | os.PathLike[str], kind: str, force: bool) -> None:
+    if not force:
+        raise OutputError(
+            f"{path} already exists; choose another name, or use --force (force=True)"
+        )
+    if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
+        raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
 
 
 def _is_about_writing(error: Exception, work: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -111,12 +112,17 @@ class MatrixSource(ColumnSource, RowSource):
 
     @cached_property
     def _columns(self) -> Compressed:
-        try:
+        with self._in_memory(f"{self.n_columns:,} columns", "number its columns without gaps"):
             return vectors(self._matrix.tocsc())
-        except MemoryError as error:
+
+    @contextmanager
+    def _in_memory(self, what: str, remedy: str) -> Iterator[None]:
+        try:
+            yield
+        except (MemoryError, ValueError) as error:  # ValueError: more than the address space
             raise SourceError(
-                f"{self.path or self.format} has {self.n_columns:,} columns, which do not fit in "
-                "memory; check how it was written, or number its columns without gaps"
+                f"{self.path or self.format} has {what}, which do not fit in memory; check how "
+                f"it was written, or {remedy}"
             ) from error
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
@@ -127,7 +133,9 @@ class MatrixSource(ColumnSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        return self._row_ranges(vectors(self._matrix.tocsr()).part, size, progress)
+        with self._in_memory(f"{self.n_rows:,} rows", "number its rows without gaps"):
+            vectors_of_rows = vectors(self._matrix.tocsr())
+        return self._row_ranges(vectors_of_rows.part, size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the matrix and the target."""
