@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tamis import judge, open_run
+from tamis.evaluate.repeating import Repeated
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -52,7 +55,90 @@ def test_a_forest_judges_numbers(tamis, table) -> None:
     assert scores["forest"] > 0.7 > scores["linear"]
 
 
-def test_it_cannot_be_used_with_a_checkpoint(tamis, table) -> None:
-    select = ("select", table / "data.csv", "--target", "sick", "--method", "saola")
-    done = tamis(*select, "--judge", "--checkpoint", "--out", table / "run")
-    assert "select without --judge, then run tamis select --judge" in done.one_sentence()
+def judged(folder) -> dict:
+    trust = json.loads((folder / "run.json").read_text())["trust"]
+    return {"judged": trust["judged"], "stability": trust["stability"]}
+
+
+@pytest.mark.parametrize("method", ["saola", "fcbf"])
+@pytest.mark.usefixtures("shared_processes")
+def test_a_checkpoint_and_workers_do_not_change_the_figures(tamis, table, method) -> None:
+    select = (
+        "select", table / "data.csv", "--target", "sick", "--method", method, "--judge",
+        "--stability", "2",
+    )  # fmt: skip
+    assert tamis(*select, "--out", table / "plain").code == 0
+    expected = judged(table / "plain")
+    ways = {"workers": ("--cluster", "local:2")}
+    if method == "saola":  # fcbf cannot be resumed
+        ways |= {"saved": ("--checkpoint",), "both": ("--checkpoint", "--cluster", "local:2")}
+    for name, how in ways.items():
+        done = tamis(*select, *how, "--out", table / name)
+        assert done.code == 0
+        assert "\njudged: balanced accuracy" in done.out
+        assert judged(table / name) == expected
+        if method == "saola":
+            status = json.loads(tamis("status", table / name, "--json").out)
+            assert not status["unfinished"]
+            assert not status["must_be_resumed"]
+
+
+@pytest.mark.parametrize("stops", [1, 3, 5, 8, 17])
+def test_an_interrupted_judging_resumes_at_its_fold(tamis, table, stops, monkeypatch) -> None:
+    select = (
+        "select", table / "data.csv", "--target", "sick", "--method", "saola", "--judge",
+        "--stability", "2", "--keep", "c5", "--checkpoint",
+    )  # fmt: skip
+    assert tamis(*select, "--out", table / "whole").code == 0
+    done, selected = [], Repeated.selected
+
+    def dies(self, rows, cluster=None):
+        done.append(rows)
+        if len(done) == stops:
+            raise KeyboardInterrupt
+        return selected(self, rows, cluster)
+
+    monkeypatch.setattr(Repeated, "selected", dies)
+    stopped = tamis(*select, "--out", table / "run")
+    assert f"resume it with: tamis resume {table / 'run'}" in stopped.err
+    assert (table / "run" / "selected.csv").exists()
+    status = json.loads(tamis("status", table / "run", "--json").out)
+    assert status["must_be_resumed"]
+    assert status["unfinished"] == ["--stability", "--judge"]
+    assert "resume it with tamis resume" in tamis("status", table / "run").out
+    assert "is not finished" in tamis(*select, "--out", table / "run").one_sentence()
+    pd.DataFrame({"new": np.arange(90.0)}).to_csv(table / "new.csv", index=False)
+    assert "is not finished" in tamis("feed", table / "run", table / "new.csv").one_sentence()
+
+    resumed = tamis("resume", table / "run")
+    assert resumed.code == 0
+    # Four halves and fifteen folds; the one that was interrupted is done again.
+    assert len(done) == 4 + 15 + 1
+    whole = stops - 1
+    if whole:
+        part = f"halves of the rows after {whole} of 4" if whole <= 4 else (
+            f"judging folds after {whole - 4} of 15"
+        )  # fmt: skip
+        assert part in resumed.err
+    assert judged(table / "run") == judged(table / "whole")
+    kept = [(table / name / "selected.csv").read_bytes() for name in ("run", "whole")]
+    assert kept[0] == kept[1]
+    assert "is finished; nothing is left to do" in tamis("resume", table / "run").err
+    assert tamis("feed", table / "run", table / "new.csv").code == 0
+    assert "judged" not in json.loads(tamis("status", table / "run", "--json").out)
+
+
+def test_rows_that_belong_together_need_no_worlds_to_be_judged(tamis, table) -> None:
+    frame = pd.read_csv(table / "data.csv").assign(patient=np.repeat(np.arange(30), 3))
+    frame.to_csv(table / "visits.csv", index=False)
+    groups = np.repeat(np.arange(30), 3)
+    expected = judge(
+        frame.drop(columns=["sick", "patient"]), "saola", frame["sick"], row_groups=groups
+    )
+    select = ("select", table / "visits.csv", "--target", "sick", "--method", "saola")
+    for name, how in {"plain": (), "saved": ("--checkpoint",)}.items():
+        more = ("--row-groups", "patient", "--judge", "--stability", "2", *how)
+        assert tamis(*select, *more, "--out", table / name).code == 0
+        assert judged(table / name)["judged"] == expected.record()
+        run = open_run(table / name)
+        assert "patient" not in [run.log.names[j] for j in range(len(run.log))]

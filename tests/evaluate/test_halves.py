@@ -10,7 +10,8 @@ import scipy.sparse as sp
 import tamis
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
-from tamis.evaluate.halves import RowStability, SomeRows, halves
+from tamis.evaluate.halves import RowStability, halves
+from tamis.evaluate.repeating import SomeRows
 from tamis.evaluate.stability import stability as stability_of
 from tamis.sources.arrays.in_memory import MemorySource
 

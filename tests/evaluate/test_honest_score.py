@@ -133,7 +133,7 @@ def test_it_survives_a_file_and_says_it_in_a_sentence() -> None:
     [
         ({"model": "magic"}, ParameterError, "model"),
         ({"cv": "five"}, ParameterError, "cv='five'"),
-        ({"sample_weight": np.ones(6)}, ParameterError, "sample_weight"),
+        ({"sample_weight": np.ones(7), "cv": 2}, InputError, "7"),
         ({"cv": 5}, InputError, "5 folds"),
     ],
 )

@@ -14,7 +14,7 @@ from tamis.cli.options import (
     own_class_option,
 )
 from tamis.cli.output import echo, echo_json, messages, progress, resumable
-from tamis.cli.select import run_facts, summary
+from tamis.cli.select import finished, run_facts, summary
 
 
 @click.command("resume", cls=Command)
@@ -45,7 +45,9 @@ def command(run: str, quiet: bool, as_json: bool, execution: dict[str, Any], **g
     from tamis.engine.persistent.resuming import resume
 
     with progress(quiet or as_json) as report, resumable(run):
-        done = resume(run, progress=report, say=messages(quiet), **given, **execution)
+        how = {**execution, "progress": report}
+        done = resume(run, say=messages(quiet), **given, **how)
+        done = finished(run, done, given["selector"], how, given["data"], messages(quiet))
     if as_json:
         echo_json(run_facts(done, run))
     elif not quiet:

@@ -160,7 +160,8 @@ def _measure_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--row-groups", metavar="COLUMN",
-    help="With --shadows: the column that says which rows belong together, such as patient.",
+    help="With --shadows, --stability or --judge: the column that says which rows belong together, "
+    "such as patient.",
 )  # fmt: skip
 @groups_option
 @source_options
@@ -269,6 +270,10 @@ def _select(options: Any, begun: float) -> Run:
     live = followed(f"tamis: {name}") if options.live else nullcontext()
     with progress(options.quiet) as report, live as page:
         report = report if page is None else page.relay(report)
+        repeats = {name: getattr(options, name) for name in ("stability", "judge")}
+        repeats = {name: value for name, value in repeats.items() if value is not None}
+        chosen = rule.to_selector()
+        chosen.rows_are_split = bool(repeats)
         every, on_cluster = options.checkpoint, "cluster" in options.execution
         in_memory = every is None and not on_cluster and source.is_small(options.memory)
         store = None if in_memory else cache
@@ -285,40 +290,49 @@ def _select(options: Any, begun: float) -> Run:
         if every is None and on_cluster and columns.path is not None:
             every = COMMIT_EVERY if can_be_saved(rule.to_selector()) else None
         if every is None:
-            run = select(columns, rule, keep_state=True, **how, **about)
+            run = select(columns, chosen, keep_state=True, **how, **about)
             run.source |= {"name": name, **row_roles(source)}
             if run.state is not None:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}
-            if options.stability is not None or options.judge is not None:
-                run.trust |= _repeated(run, columns, rule, options, about, report)
+            _repeat(run, columns, options, report)
             save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
 
             reading = options.reading if columns is source else {}
             about |= {"name": name, "rows": source, "seconds": seconds, "force": options.force}
-            begin(out, columns, rule, reading, **about)
+            begin(out, columns, chosen, reading, repeats=repeats, **about)
             with resumable(out):
                 run = resume(out, every=every, selector=type(rule), **how)
+                run = finished(out, run, type(rule), how)
         if page is not None:
             page.show(page_of_run(run, out))
     return run
 
 
-def _repeated(
-    run: Run, columns: Any, rule: Rule, options: Any, about: dict[str, Any], progress: Any
-) -> dict[str, Any]:
-    """Repeat a selection on halves and folds of the rows; return what a run records of it."""
-    found, how = {}, {name: value for name, value in about.items() if name != "command"}
-    how["progress"] = progress
+def _repeat(run: Run, columns: Any, options: Any, progress: Any) -> None:
+    """Repeat a selection on halves and folds of the rows, as far as that was requested."""
+    how = {"progress": progress, "cluster": options.execution.get("cluster")}
     if options.stability is not None:
-        stability = load("tamis.evaluate.halves:stability")
-        found["stability"] = stability(columns, rule, pairs=options.stability, run=run, **how)
+        run.stability(columns, pairs=options.stability, **how)
     if options.judge is not None:
-        judge = load("tamis.evaluate.honest_score:judge")  # which needs scikit-learn
-        found["judged"] = judge(columns, rule, model=options.judge, **how)
-    return {name: result.record() for name, result in found.items()}
+        run.judge(columns, model=options.judge, **how)
+
+
+def finished(
+    out: str, run: Run, kind: Any, how: dict[str, Any], data: str | None = None, say: Any = None
+) -> Run:
+    """Do what a run in a folder still has to repeat on parts of the rows; return the run."""
+    from tamis.engine.persistent.saved_selection import read_saved
+
+    if not read_saved(out).repeats():
+        return run
+    finish = load("tamis.evaluate.saved_repeats:finish")  # which needs scikit-learn
+    names = ("cluster", "n_jobs", "progress")
+    more = {name: how[name] for name in names if name in how}
+    done: Run = finish(out, data, selector=kind, say=say or (lambda sentence: None), **more)
+    return done
 
 
 def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
@@ -329,13 +343,6 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
     from tamis.measures.auto import BY_NAME as MEASURES_BY_NAME
     from tamis.methods import Rule
 
-    again = [name for name in ("stability", "judge") if getattr(options, name) is not None]
-    if again and (options.checkpoint or "cluster" in options.execution):
-        raise ParameterError(
-            f"--{again[0]} repeats the selection many times in this process, which --checkpoint "
-            f"and --cluster cannot shorten; select without --{again[0]}, then run tamis select "
-            f"--{again[0]} with another --out on this machine, on fewer columns if need be"
-        )
     encode, missing = options.encode, options.missing
     if options.bins is not None:
         if encode in (None, "mdlp"):

@@ -261,10 +261,10 @@ def saved_form(selector: ColumnSelector) -> dict[str, Any]:
     }
 
 
-def selector_from(
+def rule_from(
     method: str, parameters: Mapping[str, Any], own: str | None = None, given: Any = None
-) -> FeatureStreamSelector:
-    """Return the selector that `saved_form` describes.
+) -> Rule:
+    """Return the rule that `saved_form` describes.
 
     `own` is the import path, recorded in the file, of a rule that is not part of tamis. It is not
     imported: the user must have `given` its class.
@@ -281,7 +281,7 @@ def selector_from(
     kind = BY_METHOD.get(method) if own is None else given
     if given is not None and kind is not given:
         raise ParameterError(f"this was selected with {method}, and not with {place_of(given)}")
-    if kind is None or not issubclass(kind.machinery, FeatureStreamSelector):
+    if kind is None:
         raise ParameterError(
             f"the method {method!r} is not known here; give the selector with "
             "tamis.Selection.open(folder, selector=...)"
@@ -296,6 +296,15 @@ def selector_from(
             settings |= {key: "auto", "alpha": value["auto"]["alpha"]}
         else:
             settings[key] = from_name(**value["measure"])
-    selector = kind.from_saved(settings).to_selector()
-    assert isinstance(selector, FeatureStreamSelector)
+    rule: Rule = kind.from_saved(settings)
+    return rule
+
+
+def selector_from(
+    method: str, parameters: Mapping[str, Any], own: str | None = None, given: Any = None
+) -> FeatureStreamSelector:
+    """Return the selector for a feature stream that `saved_form` describes; see `rule_from`."""
+    selector = rule_from(method, parameters, own, given).to_selector()
+    if not isinstance(selector, FeatureStreamSelector):
+        raise ParameterError(f"{method} is not a method for feature streams")
     return selector

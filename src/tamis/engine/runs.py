@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tamis._registry import BATCH_METHODS
+from tamis._registry import BATCH_METHODS, load
 from tamis.core.certificate import Certificate, p_values_of
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import DAMAGE, InputError, SourceError
@@ -49,7 +49,7 @@ FORMAT_VERSION = 1
 
 RUN_FIELDS = (
     "method", "parameters", "measure", "measure_reason", "source", "work", "seconds",
-    "peak_megabytes", "versions", "command", "trust",
+    "peak_megabytes", "versions", "command", "trust", "procedure",
 )  # fmt: skip
 
 #: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
@@ -86,6 +86,8 @@ class Run:
         The command of the run.
     trust : dict
         What is known about how far the selection can be trusted, as plain values.
+    procedure : dict
+        How it selected, as plain values; empty if these cannot say it.
     selector : selector or None
         The fitted selector; None for a run read from a folder.
     state : SelectionState or None
@@ -104,13 +106,16 @@ class Run:
     versions: dict[str, str]
     command: str = ""
     trust: dict[str, Any] = field(default_factory=dict)
+    procedure: dict[str, Any] = field(default_factory=dict)
+    #: The procedure itself, if the run is not from a folder.
+    repeatable: Any = field(default=None, compare=False)
     selector: Any = field(default=None, compare=False)
     state: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, log: DecisionLog, record: Mapping[str, Any]) -> Run:
         """Return a run from what run.json says about it, perhaps of an earlier version."""
-        known = {"trust": {}, **record}  # earlier versions did not have it
+        known = {"trust": {}, "procedure": {}, **record}  # earlier versions did not have them
         return cls(log=log, **{key: known[key] for key in RUN_FIELDS})
 
     @property
@@ -175,6 +180,44 @@ class Run:
     def to_frame(self) -> Any:
         """Return what happened to each feature, as a pandas data frame with one row each."""
         return self.log.to_pandas()
+
+    def judge(self, data: Any, y: Any = None, **how: Any) -> Judged:
+        """Score the whole procedure of the run on rows that it did not see.
+
+        Parameters
+        ----------
+        data, y
+            The data that was selected from, as for `tamis.select`.
+        **how
+            ``cv``, ``model``, ``row_groups`` and so on, as for `tamis.judge`.
+
+        Examples
+        --------
+        >>> import numpy as np, tamis
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(0, 2, 100)
+        >>> X = rng.normal(size=(100, 30)) + y[:, np.newaxis] * (np.arange(30) < 3)
+        >>> run = tamis.select(X, "saola", y)
+        >>> print(f"{run.judge(X, y).kept.mean:.2f}")
+        0.79
+        """
+        found: Judged = load("tamis.evaluate.honest_score:judge")(data, self, y, **how)
+        self.trust["judged"] = found.record()
+        return found
+
+    def stability(self, data: Any, y: Any = None, **how: Any) -> Any:
+        """Return how far halves of the rows lead to the same features.
+
+        Parameters
+        ----------
+        data, y
+            The data that was selected from, as for `tamis.select`.
+        **how
+            ``pairs``, ``row_groups`` and so on, as for `tamis.stability`.
+        """
+        found = load("tamis.evaluate.halves:stability")(data, self, y, **how)
+        self.trust["stability"] = found.record()
+        return found
 
     def transform(self, X: Any) -> Any:
         """Return the kept columns of a table, as a table of the same kind.
@@ -302,13 +345,15 @@ def unasked_words(run: Run, folder: str = "RUN") -> dict[str, str]:
     """
     features, can = run.log.replay(), run.parameters.keys()
     asked = run.trust.keys() & {"gate", "false_keeps"}
-    if not features or "fdr" not in can or asked:
+    # Rows that belong together have no valid p-values, and columns after a stop were not tested.
+    if not features or "fdr" not in can or asked or run.source.get("row_groups"):
         return {}
     try:
         found = certificate_of(run, SURE, by_arrival=False)
     except InputError:  # there are no valid p-values
         return {}
-    alpha, n, kept = float(run.log.template_fields["alpha"]), len(run.log), len(features)
+    n = len(run.log) - run.log.counts().get("unexamined", 0)
+    alpha, kept = float(run.log.template_fields["alpha"]), len(features)
     if p_values_of(run.log, features).max() > 1.01 * alpha:
         return {}
     passing = f"{n * alpha:,.0f}" if n * alpha >= 0.95 else f"{n * alpha:.1g}"

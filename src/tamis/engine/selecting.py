@@ -24,6 +24,7 @@ from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector, belongs_to, with_fdr
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
+from tamis.engine.procedure import Procedure
 from tamis.engine.runs import Run, unencoded
 from tamis.kernels.threads import threads
 from tamis.methods import BY_METHOD, ColumnSelector
@@ -180,6 +181,10 @@ def select(
     target.refuse_constant()
     if groups is not None:
         refuse_groups(chosen)
+    procedure = Procedure.of(
+        chosen, common, target.task, y if isinstance(y, str) else source.target_name,
+        given=given, sample_weight=sample_weight, row_groups=row_groups, groups=groups,
+    )  # fmt: skip
     encoding, ending, reason = common.prepare(chosen, target)
     found, state = None, None
     coded: EncodedSource | None = None
@@ -245,6 +250,7 @@ def select(
     facts |= adjustments_of(target, sample_weight, row_groups) if target.is_adjusted else {}
     facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
+    run.procedure, run.repeatable = procedure.record(), procedure
     run.state = state
     return run
 

@@ -13,31 +13,28 @@ Selection. JRSS-B 75, 2013 (complementary halves).
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError, need
+from tamis.core.errors import need
 from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.core.verdicts import Verdict
-from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.known_selectors import as_selector
 from tamis.engine.runs import Run
-from tamis.engine.selecting import select
+from tamis.evaluate.repeating import Repeated, repeated, results_of
 from tamis.evaluate.stability import Stability
 from tamis.evaluate.stability import stability as stability_of
-from tamis.sources import open_source, temporary_columns
-from tamis.sources.aside import arranged
-from tamis.sources.base import ColumnSource, ColumnWrapper, Progress, short_hash, silent
+from tamis.sources.base import Progress, silent
 
 Ints = npt.NDArray[np.int64]
+
+#: What progress is called.
+SPLITTING = "selecting from halves of the rows"
 
 
 @dataclass(frozen=True)
@@ -129,6 +126,7 @@ def stability(
     missing: Any = "auto",
     keep: Any = None,
     stop: Any = None,
+    cluster: Any = None,
     progress: Progress = silent,
     **how: Any,
 ) -> RowStability:
@@ -140,7 +138,7 @@ def stability(
     Parameters
     ----------
     data, selector, y
-        As for `tamis.select`.
+        As for `tamis.select`; or a run in place of the selector, which is done again.
     pairs : int, default=25
         Pairs of halves; the selection is repeated twice as often.
     random_state : int, default=0
@@ -151,6 +149,8 @@ def stability(
         The selection from all rows, if there is one already.
     task, encode, missing, keep, stop, **how
         As for `tamis.select`.
+    cluster : str or dask.distributed.Client, optional
+        Where halves are selected from, as for `tamis.select`. Does not affect the result.
     progress : callable, optional
         Called as ``progress(what, done, total)``.
 
@@ -164,38 +164,30 @@ def stability(
     """
     check("stability", "pairs", pairs, Number(1, integer=True))
     check("stability", "random_state", random_state, Number(0, integer=True))
-    requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
-    common = CommonParameters.of(selector, requested)
-    chosen = as_selector(selector)
-    rule = chosen.rule.clone()
-    if "shadows" in rule.get_params():
-        rule.set_params(shadows=0)
-    how |= {name: getattr(common, name) for name in ("encode", "missing", "keep", "stop")}
-    source = open_source(data)
-    with temporary_columns(source, progress) as every, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the selection from all rows warns of the same
-        labels = every.target() if y is None else y
-        if labels is None:
-            raise InputError("the data has no target; give one with y=")
-        target = common.target(chosen, labels)
-        aside = arranged(every, row_groups=row_groups)
-        columns, groups = aside.columns, target.adjusted(row_groups=aside.row_groups).row_groups
-        whole = run
-        if whole is None:
-            whole = select(columns, rule, target.labels, task=target.task, **how)
-        kept = []
-        for number, rows in enumerate(halves(target, pairs, random_state, groups)):
-            progress("selecting from halves of the rows", number, 2 * pairs)
-            half = SomeRows(columns, rows)
-            found = select(half, rule, target.labels[rows], task=target.task, **how)
-            kept.append(np.array(found.log.replay(), np.int64))
-            if len(found.log) != len(whole.log):
-                raise InputError(
-                    f"the run has {len(whole.log)} features and the data {len(found.log)}; give "
-                    "the data and the parameters that the run was made with"
-                )
-        progress("selecting from halves of the rows", 2 * pairs, 2 * pairs)
-    return counted_votes(whole, kept)
+    how |= {"task": task, "encode": encode, "missing": missing, "keep": keep, "stop": stop}
+    if isinstance(selector, Run):
+        how = {name: value for name, value in how.items() if value not in (None, "auto")}
+    with repeated(data, selector, y, how, row_groups, run, progress) as repeats:
+        whole = repeats.run or repeats.selected(cluster=cluster)
+        work = Halves(replace(repeats, run=whole))
+        parts = halves(repeats.target, pairs, random_state, repeats.groups)
+        found = results_of(work, parts, SPLITTING, cluster=cluster, progress=progress)
+    return counted_votes(whole, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Selects from one half after the other."""
+
+    repeated: Repeated
+
+    def one(self, item: Ints, cluster: Any = None) -> dict[str, Any]:
+        """Return what is kept of the rows of a half."""
+        return {"kept": self.repeated.selected(item, cluster).log.replay()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs: of the run from all rows only the number of features."""
+        return {"repeated": replace(self.repeated, run=None)}
 
 
 def families_of(log: DecisionLog) -> Ints:
@@ -212,8 +204,9 @@ def families_of(log: DecisionLog) -> Ints:
     return np.where(log.support[root], root, -1) if len(log) else root
 
 
-def counted_votes(whole: Run, kept: list[Ints]) -> RowStability:
-    """Return the stability of kept sets, given the selection from all rows."""
+def counted_votes(whole: Run, found: Sequence[Mapping[str, Any]]) -> RowStability:
+    """Return the stability of what halves keep, given the selection from all rows."""
+    kept = [np.array(one["kept"], np.int64) for one in found]
     log, n = whole.log, len(whole.log)
     root, support = families_of(log), np.flatnonzero(log.support)
     family = np.where(root >= 0, root, np.arange(n))
@@ -267,51 +260,6 @@ def halves(target: Target, pairs: int, random_state: int, groups: Ints | None = 
                 spare ^= len(rows) % 2
         found += [np.flatnonzero(in_first), np.flatnonzero(~in_first)]
     return found
-
-
-class SomeRows(ColumnWrapper):
-    """Some rows of a source of columns."""
-
-    portable: Any = False
-    keys: Any = lambda self: None
-
-    def __init__(self, source: ColumnSource, rows: Ints) -> None:
-        super().__init__(source)
-        self.rows = rows
-        self._new = np.full(source.n_rows, -1, np.int64)
-        self._new[rows] = np.arange(len(rows))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
-    def target(self) -> Any:
-        """Return the target of the rows."""
-        labels = self._source.target()
-        return None if labels is None else labels[self.rows]
-
-    def column(self, name: str) -> Any:
-        """Return a column that is not a feature."""
-        values = self._source.column(name)
-        return None if values is None else np.asarray(values)[self.rows]
-
-    def fingerprint(self) -> str:
-        """Return a short hash of the rows, which says nothing about their values."""
-        return short_hash(self.rows.astype(np.int64).tobytes())
-
-    def change(self, block: ColumnBlock) -> ColumnBlock:
-        """Return the rows of a block."""
-        v, n = block.values, len(self.rows)
-        if not isinstance(v, Compressed):
-            return replace(block, n_rows=n, values=np.asfortranarray(v[self.rows]))
-        rows = self._new[v.indices]
-        stays = rows >= 0
-        before = np.concatenate([[0], np.cumsum(stays)])
-        part = Compressed(
-            before[v.indptr], rows[stays].astype(v.indices.dtype), v.data[stays]
-        )  # fmt: skip
-        return replace(block, n_rows=n, values=part)
 
 
 # --- small steps ---------------------------------------------------------------------------------

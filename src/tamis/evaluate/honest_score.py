@@ -22,9 +22,11 @@ C. Nadeau, Y. Bengio. Inference for the Generalization Error. Machine Learning 5
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,17 +44,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from tamis.core.blocks import Compressed
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import InputError
 from tamis.core.judged import Judged, Score
 from tamis.core.params import OneOf, check
 from tamis.core.target import Target
-from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.known_selectors import as_selector
-from tamis.engine.selecting import select
-from tamis.evaluate.halves import SomeRows
+from tamis.engine.runs import Run
 from tamis.evaluate.protocol import Fold, fold_seed, make_folds, parse_cv
-from tamis.sources import open_source, temporary_columns
-from tamis.sources.aside import arranged, original_positions
+from tamis.evaluate.repeating import Repeated, repeated, results_of
+from tamis.sources.aside import original_positions
 from tamis.sources.base import ColumnSource, Progress, silent
 
 Ints = npt.NDArray[np.int64]
@@ -66,16 +65,23 @@ MOST_CELLS = 100_000_000
 
 CLASSES, NUMBERS = "balanced accuracy", "R squared"
 
+#: What progress is called, and the sets of features that are scored.
+JUDGING, SCORED = "judging folds", ("kept", "every", "random")
+
+#: Three times five folds.
+CV = "3x5"
+
 
 def judge(
     data: Any,
     selector: Any = "sieve",
     y: Any = None,
     *,
-    cv: str | int = "3x5",
+    cv: str | int = CV,
     model: Any = "linear",
     row_groups: Any = None,
     random_state: int = 0,
+    cluster: Any = None,
     progress: Progress = silent,
     **how: Any,
 ) -> Judged:
@@ -88,7 +94,7 @@ def judge(
     Parameters
     ----------
     data, selector, y
-        As for `tamis.select`.
+        As for `tamis.select`; or a run in place of the selector, which is done again.
     cv : str or int, default="3x5"
         Folds: three times five, with the rows in another order each time.
     model : {"linear", "forest"} or scikit-learn estimator, default="linear"
@@ -99,6 +105,8 @@ def judge(
         Rows that belong together, such as those of one patient: they stay in one fold.
     random_state : int, default=0
         Seed of the folds and the random features.
+    cluster : str or dask.distributed.Client, optional
+        Where folds are judged, as for `tamis.select`. Does not affect the result.
     progress : callable, optional
         Called as ``progress(what, done, total)``.
     **how
@@ -116,26 +124,13 @@ def judge(
     """
     if not isinstance(model, BaseEstimator):
         check("judge", "model", model, OneOf(MODELS))
-    for name in ("sample_weight", "given"):
-        if not isinstance(how.get(name), str | list | tuple | None):
-            raise ParameterError(
-                f"judge cuts the rows into folds, so {name}= must name columns of the data"
-            )
-    source = open_source(data)
-    labels = y if y is not None else source.target()
-    if labels is None:
-        raise InputError("the data has no target; give one with y=")
-    # Whether the target holds classes is decided once, from all rows.
-    requested = CommonParameters(task=how.pop("task", "auto"))
-    target = CommonParameters.of(selector, requested).target(as_selector(selector), labels)
-    target.refuse_constant()
-    with temporary_columns(source, progress) as columns:
-        if isinstance(row_groups, str):
-            how["row_groups"] = row_groups
-            row_groups = arranged(columns, row_groups=row_groups).row_groups
-        judging = _Judging(columns, target, selector, how, model, random_state)
-        folds = folds_of(target, parse_cv(cv), random_state, row_groups)
-        return judging.over(folds, str(parse_cv(cv)), progress)
+    if isinstance(selector, Run) and how.get("task") == "auto":
+        del how["task"]
+    with repeated(data, selector, y, how, row_groups, progress=progress) as repeats:
+        work = Folds(repeats, model, random_state)
+        folds = work.folds(cv)
+        found = results_of(work, folds, JUDGING, cluster=cluster, progress=progress)
+        return work.over(folds, found, str(parse_cv(cv)))
 
 
 def folds_of(
@@ -163,74 +158,80 @@ def folds_of(
     return found
 
 
-class _Judging:
+@dataclass(frozen=True, eq=False)
+class Folds:
     """Selects, fits and predicts in one fold after the other."""
 
-    def __init__(
-        self,
-        columns: ColumnSource,
-        target: Target,
-        selector: Any,
-        how: dict[str, Any],
-        model: Any,
-        random_state: int,
-    ) -> None:
-        self.columns, self.target, self.selector, self.how = columns, target, selector, how
-        self.model, self.random_state = model, random_state
-        coded = target.codes if target.is_classes else target.values
-        self.y: npt.NDArray[Any] = np.asarray(coded)
-        self.table = Table.of(columns)
+    repeated: Repeated
+    model: Any
+    random_state: int
 
-    def over(self, folds: Sequence[Fold], cv: str, progress: Progress) -> Judged:
+    def folds(self, cv: str | int) -> list[Fold]:
+        """Return the folds."""
+        repeats = self.repeated
+        return folds_of(repeats.target, parse_cv(cv), self.random_state, repeats.groups)
+
+    def one(self, item: Fold, cluster: Any = None) -> dict[str, Any]:
+        """Return what a fold keeps, what is lost with it and with others, and how often."""
+        kept, every = self.selected(item, cluster)
+        rng = np.random.default_rng(fold_seed(self.random_state, item))
+        drawn = np.sort(rng.choice(every, min(len(kept), len(every)), replace=False))
+        wrong, missed = {}, {}
+        for name, features in zip(SCORED, (kept, every, drawn), strict=True):
+            if name == "every" and not self.table.whole:
+                continue
+            losses = self.losses(item, features)
+            wrong[name] = float(losses.sum())
+            missed[name] = self.by_class(item.test[losses > 0])
+        return {"kept": len(kept), "every": len(every), "wrong": wrong, "missed": missed}
+
+    def over(self, folds: Sequence[Fold], found: Sequence[dict[str, Any]], cv: str) -> Judged:
         """Return the scores over all folds."""
-        names = ("kept", "every", "random")
-        wrong: dict[str, list[float]] = {name: [] for name in names}
-        # How often each row was predicted wrongly.
-        missed = {name: np.zeros(self.target.n_rows) for name in names}
-        sizes = []
-        for done, fold in enumerate(folds):
-            progress("judging folds", done, len(folds))
-            kept, every = self.selected(fold)
-            sizes.append(len(kept))
-            rng = np.random.default_rng(fold_seed(self.random_state, fold))
-            drawn = np.sort(rng.choice(every, min(len(kept), len(every)), replace=False))
-            for name, features in zip(names, (kept, every, drawn), strict=True):
-                if name == "every" and not self.table.whole:
-                    continue
-                losses = self.losses(fold, features)
-                per_repeat = sum(other.repeat == fold.repeat for other in folds)
-                wrong[name].append(per_repeat * float(losses.sum()))
-                missed[name][fold.test] += losses > 0
-        progress("judging folds", len(folds), len(folds))
         ratio = float(np.mean([len(f.test) / len(f.train) for f in folds]))
         repeats = 1 + max(f.repeat for f in folds)
-        scores: dict[str, Any] = {
-            name: score_of(1 - np.array(wrong[name]), ratio, self.binomial(missed[name] / repeats))
-            if wrong[name] else None
-            for name in names
-        }  # fmt: skip
+        per_repeat = np.array([sum(f.repeat == one.repeat for f in folds) for one in folds])
+        scores: dict[str, Any] = dict.fromkeys(SCORED)
+        for name in found[0]["wrong"]:
+            wrong = per_repeat * np.array([one["wrong"][name] for one in found])
+            missed = np.sum([one["missed"][name] for one in found], axis=0) / repeats
+            scores[name] = score_of(1 - wrong, ratio, self.binomial(missed))
+        target = self.repeated.target
         return Judged(
-            CLASSES if self.target.is_classes else NUMBERS, _called(self.model), cv, **scores,
-            n_kept=float(np.mean(sizes)), n_features=len(every), n_rows=self.target.n_rows,
+            CLASSES if target.is_classes else NUMBERS, _called(self.model), cv, **scores,
+            n_kept=float(np.mean([one["kept"] for one in found])), n_features=found[-1]["every"],
+            n_rows=target.n_rows,
         )  # fmt: skip
 
-    def selected(self, fold: Fold) -> tuple[Ints, Ints]:
+    def selected(self, fold: Fold, cluster: Any = None) -> tuple[Ints, Ints]:
         """Return the columns that a selection from the training rows keeps, and all candidates."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were given for all rows
-            rows, labels = SomeRows(self.columns, fold.train), self.target.labels[fold.train]
-            run = select(rows, self.selector, labels, task=self.target.task, **self.how)
+        run = self.repeated.selected(fold.train, cluster)
         place = run.source.get("arranged")
         kept, every = run.log.replay(), list(range(len(run.log)))
         if place is not None:
             kept, every = original_positions(place, kept), original_positions(place, every)
         return np.array(sorted(kept), np.int64), np.array(sorted(every), np.int64)
 
+    @functools.cached_property
+    def table(self) -> Table:
+        """The values of the columns."""
+        return Table.of(self.repeated.columns)
+
+    @property
+    def y(self) -> npt.NDArray[Any]:
+        """The target as codes of classes, or as numbers."""
+        target = self.repeated.target
+        return np.asarray(target.codes if target.is_classes else target.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs; it reads the values itself."""
+        own = {name: vars(self)[name] for name in ("model", "random_state")}
+        return own | {"repeated": replace(self.repeated, run=None)}
+
     def losses(self, fold: Fold, features: Ints) -> Floats:
         """Return the loss of each test row, as a part of the loss of all rows."""
         X, is_text = self.table.cells(features)
         train, test, y = fold.train, fold.test, self.y
-        classes = self.target.is_classes
+        classes = self.repeated.target.is_classes
         if not len(features) or len(np.unique(y[train])) < 2:
             made: Any = DummyClassifier() if classes else DummyRegressor()
             X = np.zeros((len(y), 1))
@@ -247,17 +248,21 @@ class _Judging:
         error: Floats = (y[test] - predicted) ** 2 / (len(y) * float(np.var(y)))
         return error
 
-    def binomial(self, missed: Floats) -> float:
+    def by_class(self, rows: Ints) -> list[int]:
+        """Return how many of some rows are of each class; nothing for numbers."""
+        if not self.repeated.target.is_classes:
+            return []
+        counts: list[int] = np.bincount(self.y[rows], minlength=int(self.y.max()) + 1).tolist()
+        return counts
+
+    def binomial(self, missed: npt.NDArray[Any]) -> float:
         """Return the standard error of balanced accuracy if rows were independent, or 0."""
-        if not self.target.is_classes:
+        if not self.repeated.target.is_classes:
             return 0.0
-        variances = []
-        for code in np.unique(self.y):
-            inside = self.y == code
-            n = int(inside.sum())
-            share = (float(missed[inside].sum()) + 2) / (n + 4)  # Agresti and Coull
-            variances.append(share * (1 - share) / (n + 4))
-        return math.sqrt(sum(variances)) / len(variances)
+        n = np.bincount(self.y)
+        n, missed = n[n > 0], missed[n > 0]
+        share = (missed + 2) / (n + 4)  # Agresti and Coull
+        return float(np.sqrt(np.sum(share * (1 - share) / (n + 4)))) / len(n)
 
 
 def score_of(folds: Floats, ratio: float, least: float = 0.0) -> Score:

@@ -89,6 +89,8 @@ class ColumnSelector:
     #: Whether it decides when a table ends. Then the log tells what each table changed, so that it
     #: depends on how columns were fed; what is kept does not.
     waits_for_table: ClassVar[bool] = False
+    #: Whether the selection is also repeated on parts of the rows, which keep groups of rows whole.
+    rows_are_split: bool = False
     #: Whether features have other numbers than those in which they arrived (`renumber`).
     renumbered: bool = False
     #: Whether decisions about columns wait for the end of their table (`end_table`).
@@ -136,6 +138,7 @@ class ColumnSelector:
         """Return a selector with the same rule and settings that has not started."""
         copy = type(self)(self.rule.clone())
         copy.adapt_measure, copy.required = self.adapt_measure, self.required
+        copy.rows_are_split = self.rows_are_split
         return copy
 
     def _log_required(self, relevance: npt.NDArray[np.float64]) -> None:
@@ -155,10 +158,12 @@ class ColumnSelector:
                 f"{self.rule.public_name} cannot keep features on request (keep=); use a method "
                 "such as sieve, saola, fast-osfs, fcbf, mrmr or relieff"
             )
-        if self._target.row_groups is not None and not getattr(self.rule, "shadows", 0):
+        useless = not getattr(self.rule, "shadows", 0) and not self.rows_are_split
+        if self._target.row_groups is not None and useless:
             raise InputError(
                 "row_groups are rows that shadow worlds move together, and there are no worlds; "
-                "add shadows=3 (--shadows 3), or leave row_groups out"
+                "add shadows=3 (--shadows 3), or leave row_groups out; tamis.judge and "
+                "tamis.stability (--judge, --stability) keep them together too"
             )
         for what, there in (
             ("sample weights", self._target.weights), ("covariates", self._target.given)

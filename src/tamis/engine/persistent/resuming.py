@@ -29,6 +29,7 @@ from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state
 from tamis.engine.persistent.state_file import Record
+from tamis.engine.procedure import Procedure
 from tamis.engine.runs import Run, unencoded
 from tamis.engine.seen_columns import target_hashes
 from tamis.engine.selecting import Watch, adjustments_of, describe_run, row_roles, watched
@@ -64,6 +65,7 @@ def begin(
     name: str = "",
     command: str = "",
     seconds: dict[str, float] | None = None,
+    repeats: dict[str, Any] | None = None,
     force: bool = False,
 ) -> None:
     """Create a run folder for `resume` to work on; no feature is decided yet.
@@ -88,6 +90,9 @@ def begin(
         The source from which the columns were made, which may know more about its rows.
     name, command, seconds : str, str, dict
         Name of the data, command of the run, and seconds spent before.
+    repeats : dict, optional
+        What is to be repeated on parts of the rows when all columns are decided:
+        ``{"judge": "linear", "stability": 25}`` (`tamis.evaluate.resuming`).
     force : bool
         Replace an existing run.
     """
@@ -117,6 +122,10 @@ def begin(
     target = target.adjusted(found.weights, found.covariates, found.row_groups)
     if found.n_required and found.positions is not None:
         aside["keep"] = found.positions[: found.n_required].tolist()
+    procedure = Procedure.of(
+        chosen, common, target.task, (rows or source).target_name, given=given,
+        sample_weight=sample_weight, row_groups=row_groups, groups=groups,
+    )  # fmt: skip
     state = started_state(chosen, target, common, source.name_prefix, source.name_base)
     state.know_rows(source)
     if rows is not None:
@@ -136,6 +145,8 @@ def begin(
         grouped(columns, groups)  # which says what is wrong with them
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     request["aside"] = aside
+    if repeats:
+        request["repeats"] = repeats
     encoded = unencoded(0, 0) if state.encoded is None else state.encoded.encoding.record()
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
@@ -143,6 +154,7 @@ def begin(
     facts |= found.record(int(source.n_columns or 0))
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
+        run.procedure = procedure.record()
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
 
 
@@ -187,21 +199,12 @@ def resume(
         As for `Selection.open`.
     """
     selection = Selection.open(folder, selector)
-    line, request = _last_line(selection.history, folder)
+    line, request = begun_with(selection.history, folder)
     if line["done"]:
-        say(f"{folder} is finished; nothing is left to do")
+        if not selection.status()["must_be_resumed"]:
+            say(f"{folder} is finished; nothing is left to do")
         return selection.run
-    begun, place = time.perf_counter(), data or request["path"]
-    if MASK in str(place):
-        raise SourceError(
-            f"the password of {place} was not recorded; give the whole address with --data (data=)"
-        )
-    source = open_source(place, **request["reading"])
-    if source.fingerprint() != line["fingerprint"]:
-        raise SourceError(
-            f"{place} is not what it was when {folder} was begun; run tamis select again"
-        )
-    columns = to_columns(source)
+    begun, columns = time.perf_counter(), data_again(folder, line, request, data)
     if "aside" in request:
         columns = arranged(columns, **request["aside"]).columns
     columns = grouped(columns, _groups_again(request.get("groups"), folder))
@@ -210,7 +213,7 @@ def resume(
             stack.enter_context(threads(n_jobs))
         execute = None if cluster is None else stack.enter_context(executor(cluster))
         state = stack.enter_context(selection._writing(False, say))
-        line, _ = _last_line(state.history, folder)
+        line, _ = begun_with(state.history, folder)
         if state.selector.n_features_in_ != line["columns"]:
             raise SourceError(
                 f"{folder} holds columns of something else after those of {line['source']}; run "
@@ -253,6 +256,23 @@ def resume(
     return run
 
 
+def data_again(
+    folder: Any, line: Record, request: Record, data: str | os.PathLike[str] | None = None
+) -> ColumnSource:
+    """Open the data that a run began with, or raise an error if it has changed."""
+    place = data or request["path"]
+    if MASK in str(place):
+        raise SourceError(
+            f"the password of {place} was not recorded; give the whole address with --data (data=)"
+        )
+    source = open_source(place, **request["reading"])
+    if source.fingerprint() != line["fingerprint"]:
+        raise SourceError(
+            f"{place} is not what it was when {folder} was begun; run tamis select again"
+        )
+    return to_columns(source)
+
+
 def _groups_again(request: dict[str, str] | None, folder: Any) -> GroupTable | None:
     """Return the groups that a run was started with."""
     if request is None:
@@ -279,7 +299,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
         )
 
 
-def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
+def begun_with(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
     """Return the last history entry of the selection, and its request."""
     lines = [line for line in history if line["action"] == "select"]
     if not lines or "asked" not in history[0]:

@@ -67,7 +67,7 @@ class SavedSelection:
             "unfinished": [
                 f"{h['source']} after {counted(h['columns'], 'column')}"
                 for h in latest.values() if not h["done"]
-            ],
+            ] + [f"--{name}" for name in self.repeats()],
             "must_be_resumed": self.must_be_resumed(),
             "refused": self._refused(),
             "shown": self.shown() is not None,
@@ -99,8 +99,18 @@ class SavedSelection:
 
     def must_be_resumed(self) -> bool:
         """Return whether a resumable run was stopped before its end."""
+        return self.is_selecting() or bool(self.repeats())
+
+    def is_selecting(self) -> bool:
+        """Return whether a resumable run was stopped before its last column."""
         lines = [line for line in self.history if line["action"] == "select"]
         return bool(lines) and not lines[-1]["done"]
+
+    def repeats(self) -> dict[str, Any]:
+        """Return what is still to be repeated on parts of the rows, after the last column."""
+        asked: dict[str, Any] = self.history[0].get("asked", {}).get("repeats", {})
+        last = self.history[-1]
+        return asked if last["action"] == "select" and last["done"] else {}
 
     def _held(self) -> dict[str, str]:
         """Return how much is held, if dropped columns are too."""

@@ -35,6 +35,7 @@ from tamis.engine.persistent.selection_state import (
     started_state,
 )
 from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
+from tamis.engine.procedure import Procedure
 from tamis.engine.runs import Run, unencoded
 from tamis.engine.selecting import adjustments_of, describe_run
 from tamis.sources import Source, format_of, open_source, read_like, temporary_columns
@@ -152,6 +153,10 @@ class Selection:
         target = common.target(chosen, y)
         covariates = None if given is None else covariates_of(given)
         target = target.adjusted(sample_weight, covariates, row_groups)
+        procedure = Procedure.of(
+            chosen, common, target.task, given=given, sample_weight=sample_weight,
+            row_groups=row_groups,
+        )  # fmt: skip
         state = started_state(chosen, target, common, name_prefix, name_base)
         if chosen.free_order and not hasattr(chosen, "measure_"):
             raise ParameterError(
@@ -169,6 +174,7 @@ class Selection:
                   **adjustments_of(target, sample_weight)}  # fmt: skip
         with atomic_folder(folder, "run", force=force) as work:
             run = describe_run(chosen, state.log, source, target)
+            run.procedure = procedure.record()
             state.create(work, run, {"action": "create"})
         return cls.open(folder, None if state.head["class"] is None else chosen)
 

@@ -208,6 +208,7 @@ class SelectionState(SavedSelection):
             "target": self.target.fingerprint,
             "target_name": self.target_name,
             "required": selector.required,
+            "rows_are_split": selector.rows_are_split,
             "encoding": None if self.encoded is None else self.encoded.encoding.settings(),
             "stop": None if self.stop is None else self.stop.settings(),
             "names": {"prefix": names.prefix, "base": names.base},
@@ -269,6 +270,27 @@ class SelectionState(SavedSelection):
         self.history.append(line)
         self.mark = mark
 
+    def repeated(self, name: str) -> list[Record]:
+        """Return the results of a repetition on parts of the rows, as far as it came."""
+        with reading(self.folder) as opened:
+            return [result for _, result, _ in read(opened, name)]
+
+    def note_repeated(self, name: str, number: int, result: Record) -> None:
+        """Save the result of one part of the rows."""
+        with writing(self.folder) as opened:
+            put(opened, name, number, result)
+
+    def end_repeats(self, found: Mapping[str, Record]) -> None:
+        """Commit what all repetitions found, and delete the results of single parts."""
+        facts, names = self.head["run"], list(self.repeats())
+        self.head["run"] = {**facts, "trust": facts.get("trust", {}) | dict(found)}
+        self.commit({"action": "repeat", "what": names})
+        parts = [(name, number) for name in names for number in range(len(self.repeated(name)))]
+        with writing(self.folder) as opened:
+            for name, number in parts:
+                put(opened, name, number, None)
+        self.export()
+
     def _adjusted(self) -> Record:
         """Return the sample weights, covariates and groups of the rows, as they are stored."""
         given, table = self.target.given, None
@@ -327,7 +349,7 @@ class SelectionState(SavedSelection):
                 write_log(log, file, first=first, also=sorted(changed))
         shows = {"log_shows": self.exported[0], "log_shows_events": self.exported[1]}
         shows |= {"commit": self.head["commit"]}
-        files = readable_files(run, finished=not self.must_be_resumed(), **shows)
+        files = readable_files(run, finished=not self.is_selecting(), **shows)
         if "selected.csv" not in files:
             (folder / "selected.csv").unlink(missing_ok=True)
         for name, text in files.items():
@@ -362,6 +384,7 @@ class SelectionState(SavedSelection):
             else:
                 selector = as_selector(given)
             selector.required = int(head.get("required", 0))
+            selector.rows_are_split = bool(head.get("rows_are_split", False))
             if encoded is not None:
                 encoded.encoding.prepare(selector, target)
             state = cls(

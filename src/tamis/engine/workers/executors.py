@@ -32,9 +32,11 @@ from tamis.sources.base import ColumnSource, Progress
 def crew(cluster: Any) -> contextlib.AbstractContextManager[Crew]:
     """Yield workers, and cancel their tasks at the end, even after an error.
 
-    `cluster` is ``"local:2"`` for two processes on this machine, or the address or client of a Dask
-    cluster.
+    `cluster` is ``"local:2"`` for two processes on this machine, the address or client of a Dask
+    cluster, or workers that are there already, which stay.
     """
+    if isinstance(cluster, Crew):
+        return contextlib.nullcontext(cluster)
     if isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import Processes
 

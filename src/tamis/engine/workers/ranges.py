@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class Promise(Protocol):
         """Cancel it."""
 
 
+@runtime_checkable
 class Crew(Protocol):
     """Workers: `size` of them."""
 
