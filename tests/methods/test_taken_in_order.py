@@ -9,7 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from slow_worlds import decoys, osfs_world
 
-from tamis import CFS, FCBF, HITONPC, MRMR, OSFS, Consistency, FastOSFS, FisherZ, GSquared, Sieve
+from tamis import (
+    CFS, FCBF, HITONPC, MRMR, OSFS, SAOLA, Consistency, FastOSFS, FisherZ, GSquared, Sieve,
+)  # fmt: skip
 from tamis.core.errors import ParameterError
 from tamis.methods.streaming import sieve
 
@@ -82,6 +84,22 @@ def test_columns_without_names_are_told_apart_by_their_values(named) -> None:
         part = X[:, np.random.default_rng(k).permutation(X.shape[1])]
         found = MAKERS[named](order="free").fit(sp.csc_matrix(part) if k % 2 else part, y)
         kept.add(frozenset(part[:, j].tobytes() for j in found.kept_))
+    assert len(kept) == 1
+
+
+@pytest.mark.parametrize("kind", [SAOLA, FastOSFS, OSFS, Sieve])
+def test_a_gate_does_not_mix_up_the_values_of_columns_without_names(kind) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 16))  # most of them do not pass
+    X[:, 3] += 2 * y
+    X[:, [8, 12, 15]] = X[:, [3, 3, 3]] * [-1, 2, 3]  # equal for every method
+    measure = {} if kind is Sieve else {"measure": "fisher_z"}
+    kept = set()
+    for k in range(8):
+        part = X[:, np.random.default_rng(k).permutation(16)]
+        fit = kind(order="free", fdr=0.3, gate="bh", **measure).fit(part, y)
+        kept.add(frozenset(part[:, j].tobytes() for j in fit.kept_))
     assert len(kept) == 1
 
 

@@ -175,9 +175,10 @@ class ScoredBlock:
                 columns = columns.pick(sent)
             else:
                 columns = [columns[i] for i in sent]
+        contents = tuple(self.contents[i] for i in which.tolist()) if self.contents else ()
         return replace(
             self, features=self.features[which], strengths=self.strengths[which],
-            levels=levels[which], columns=columns, known=known,
+            levels=levels[which], columns=columns, known=known, contents=contents,
         )  # fmt: skip
 
 
