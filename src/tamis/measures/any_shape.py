@@ -19,6 +19,7 @@ from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import MOST_MARKED, attained, exact_tests, law_of_counts
+from tamis.kernels.rank_sums import rank_sum_tests
 from tamis.kernels.shape_pairs import list_columns, pair_shapes, pair_shapes_with
 from tamis.kernels.shapes import (
     MOST_BINS,
@@ -38,6 +39,10 @@ FAR = 1e-3
 
 #: Nor is that of the ranks where fewer rows off the background than this are expected in a class.
 FEW_EXPECTED = 10
+
+#: Up to this product of the number of rows and that of the rare class, the law of the ranks is
+#: counted out, for columns whose approximate p-value is below the second number.
+FEW_RANKS, UNLIKELY = 500, 0.02
 
 #: The positions of the two tests in `AnyShape.tests`.
 BY_RANKS, BY_BINS = 0, 1
@@ -175,11 +180,19 @@ class AnyShape(Measure):
                 least_of_cells(*listed, has_no_order(block)[picks], form.groups, form.counts, p)
             return p
 
+        def of_ranks(form: TargetForm, picks: Ints) -> Floats:
+            p = np.empty(len(picks))
+            if len(picks):
+                ranks = shape(block, picks, tested).ranks(n)
+                rare = int(np.argmin(form.counts))
+                rank_sum_tests(ranks, form.groups, rare, int(form.counts[rare]), p)
+            return p
+
         return [
             combine(
                 form, shares[i], n_bins, inverses, statistic[i], nats[i],
                 ExactTests.of(form, n_bins, fisher_p[i], marked[i], bin_counts),
-                partial(of_cells, form),
+                partial(of_cells, form), partial(of_ranks, form),
             )
             for i, form in enumerate(forms)
         ]  # fmt: skip
@@ -239,6 +252,12 @@ class TargetForm:
         """Whether nearly every row is a class of its own."""
         pairs = int(np.sum(self.counts * (self.counts - 1))) // 2
         return self.n_rows < ROWS_A_CLASS * len(self.counts) and pairs < SAME_CLASS_PAIRS
+
+    @property
+    def has_exact_ranks(self) -> bool:
+        """Whether the law of the ranks is counted out: two classes, and few rows."""
+        two = len(self.counts) == 2 and not len(self.weights)
+        return two and self.n_rows * int(self.counts.min()) <= FEW_RANKS
 
     @property
     def freedom(self) -> int:
@@ -384,11 +403,13 @@ class ExactTests:
 def combine(
     form: TargetForm, shares: Floats, n_bins: Ints, inverses: Floats, statistic: Floats,
     nats: Floats, exact: ExactTests, of_cells: Callable[[Ints], Floats],
+    of_ranks: Callable[[Ints], Floats],
 ) -> Tested:  # fmt: skip
     """Combine the test of the ranks and that of the bins.
 
     Far out in the tail the test of the bins gives way to that of their cells (`of_cells`), where
-    that is larger; so does that of the ranks if few rows are off the background.
+    that is larger; so does that of the ranks if few rows are off the background. With few rows, the
+    test of the ranks gives way to the exact one (`of_ranks`).
     """
     n, groups = form.n_rows, len(form.counts)
     explained, top, fourths = shares
@@ -398,6 +419,10 @@ def combine(
     by_ranks, by_bins = np.ones(len(n_bins)), np.where(exact.p >= 0, exact.p, 1.0)
     some = np.flatnonzero(~single & ~constant)
     by_ranks[some] = rank_p(form, explained[some], top[some], fourths[some])
+    by_law = np.ones(len(n_bins), np.bool_)
+    if form.has_exact_ranks:
+        some = some[by_ranks[some] < UNLIKELY]
+        by_ranks[some], by_law[some] = of_ranks(some), False
     some = np.flatnonzero((exact.p < 0) & ~constant)
     by_bins[some] = permutation_p(
         statistic[some], np.minimum(n_bins[some], groups) - 1, n_bins[some] - 1,
@@ -408,7 +433,7 @@ def combine(
     # about one over their number.
     few = (form.counts.min() < FEW_EXPECTED * n * fourths) & (n * fourths > 3) & ~single
     bins_doubted = (exact.p < 0) & ~constant & (by_bins < FAR)
-    ranks_doubted = few & ~constant & (by_ranks < FAR)
+    ranks_doubted = few & by_law & ~constant & (by_ranks < FAR)
     some = np.flatnonzero(bins_doubted | ranks_doubted)
     least = np.zeros(len(n_bins))
     least[some] = np.minimum(of_cells(some), FAR)
@@ -449,6 +474,14 @@ class ShapedColumns(Prepared):
     bases: Floats
     squares: Floats
     exact: npt.NDArray[np.bool_]
+
+    def ranks(self, n: int) -> Ints:
+        """Return the doubled mid-ranks of all n rows, from 0 on; one row for each column."""
+        ranks = np.repeat(self.bases, n).reshape(-1, n)
+        at = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        ranks[at, self.rows] += self.scores
+        whole: Ints = np.rint(ranks - ranks.min(axis=1, keepdims=True)).astype(np.int64)
+        return whole
 
     @property
     def form(self) -> tuple[npt.NDArray[Any], ...]:
