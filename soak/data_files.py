@@ -182,7 +182,7 @@ class Parquet(Reader):
         n = len(columns["y"])
         odd = [
             pa.array([[1], [2, 3]] * (n // 2)), pa.array([{"a": 1}] * n), pa.nulls(n),
-            pa.array([1.5] * n, pa.float16()), pa.array(range(n), pa.decimal128(9, 2)),
+            pa.array(np.full(n, 1.5, np.float16)), pa.array(range(n), pa.decimal128(9, 2)),
             pa.array(["a", "b"] * (n // 2)).dictionary_encode(), pa.array(range(n), pa.uint64()),
             pa.array(range(n), pa.timestamp("ns")), pa.array([b"x", b"\xff"] * (n // 2)),
             pa.array([2**60 + k for k in range(n)]), pa.array(range(n), pa.duration("s")),

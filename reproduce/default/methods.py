@@ -17,6 +17,11 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 import tamis
 
+#: The L1 penalty of a logistic regression; since scikit-learn 1.8 by its ratio alone.
+_L1: Any = {"l1_ratio": 1.0}
+if LogisticRegression().get_params()["penalty"] != "deprecated":
+    _L1 = {"penalty": "l1"}
+
 #: The sizes that are compared.
 SIZES = (10, 20, 50)
 
@@ -102,9 +107,7 @@ def l1(table: Table) -> Kept:
         return _prefixes(lars_path(X, table.y - table.y.mean(), method="lasso")[1])
     X = (MaxAbsScaler() if sp.issparse(table.X) else StandardScaler()).fit_transform(table.X)
     for C in (1.0, 10.0, 100.0, 1000.0):
-        model = LogisticRegression(
-            C=C, l1_ratio=1.0, solver="liblinear", random_state=table.random_state
-        )
+        model = LogisticRegression(C=C, **_L1, solver="liblinear", random_state=table.random_state)
         fitted = OneVsRestClassifier(model).fit(X, table.y)
         weight = np.sum([np.abs(m.coef_[0]) for m in fitted.estimators_], axis=0)
         if np.count_nonzero(weight) >= min(max(SIZES), X.shape[1]):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 import slow_cuts as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -220,8 +223,17 @@ def test_encoders_from_text():
     assert [type(resolve(word)) for word in BY_NAME] == list(BY_NAME.values())
 
 
+OLD_SKLEARN = [int(part) for part in re.findall(r"\d+", sklearn.__version__)[:3]] < [1, 7, 2]
+
+
 @parametrize_with_checks(
-    [MDLP(), EqualWidth(), EqualFrequency(), KMeansBins(), Plain(), MDLP(missing="category")]
+    [MDLP(), EqualWidth(), EqualFrequency(), KMeansBins(), Plain(), MDLP(missing="category")],
+    expected_failed_checks=lambda estimator: dict.fromkeys(
+        ["check_positive_only_tag_during_fit"]
+        if OLD_SKLEARN and estimator.missing != "category"
+        else [],
+        "before 1.7.2, this check of scikit-learn subtracts a fraction from whole numbers in place",
+    ),
 )
 def test_sklearn_encoder(estimator, check):
     check(estimator)

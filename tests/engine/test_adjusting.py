@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
@@ -180,16 +181,18 @@ def test_weights_and_covariates_are_routed_through_pipelines():
     with config_context(enable_metadata_routing=True):
         selector = tamis.SAOLA().set_fit_request(sample_weight=True, given=True)
         last = LogisticRegression().set_fit_request(sample_weight=True)
-        model = make_pipeline(selector, last.set_score_request(sample_weight=True))
+        model = make_pipeline(selector, last)
         model.fit(X, y, sample_weight=weights, given=given)
         alone = tamis.SAOLA().fit(X, y, sample_weight=weights, given=given)
         assert model[0].kept_.tolist() == alone.kept_.tolist()
         assert "by_age" not in model[0].get_feature_names_out()
         routed = {"sample_weight": weights, "given": given}
-        scores = cross_validate(model, X, y, params=routed, return_estimator=True, cv=3)
+        # Before scikit-learn 1.8, the score of a pipeline itself could not take weights here.
+        how = {"scoring": get_scorer("accuracy").set_score_request(sample_weight=True), "cv": 3}
+        scores = cross_validate(model, X, y, params=routed, return_estimator=True, **how)
         for fitted in scores["estimator"]:
             assert "by_age" not in fitted[0].get_feature_names_out()
-        search = GridSearchCV(model, {"saola__alpha": [0.01, 0.1]}, cv=3).fit(X, y, **routed)
+        search = GridSearchCV(model, {"saola__alpha": [0.01, 0.1]}, **how).fit(X, y, **routed)
         best = tamis.SAOLA(alpha=search.best_params_["saola__alpha"])
         expected = best.fit(X, y, sample_weight=weights, given=given).kept_
         assert search.best_estimator_[0].kept_.tolist() == expected.tolist()

@@ -72,6 +72,8 @@ def test_nearest_rows_by_class(table, form) -> None:
 
 @pytest.mark.parametrize("form", [0, 1])
 def test_inconsistent_rows_and_new_patterns(form) -> None:
+    if form == 1 and np.__version__ < "2":
+        pytest.skip("numpy 1 turns a sum of whole numbers with and without signs into a float")
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 3, (40, 6)), rng.integers(0, 2, 40)
     m = sp.csc_array(X)

@@ -31,6 +31,8 @@ def picked(kernel, compiled):
     ],
 )
 def test_find_fault(compiled, indices, values, fault) -> None:
+    if not compiled and np.__version__ < "2":
+        pytest.skip("numpy 1 turns a sum of whole numbers with and without signs into a float")
     arguments = np.array([0, 2, 2, 3]), np.array(indices), np.array(values, dtype=float), 4
     row_of_last = 2 if fault[1] == 1 else fault[1]  # row 1 is empty
     expected = (fault[0], row_of_last, fault[2])

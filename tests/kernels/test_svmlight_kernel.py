@@ -218,6 +218,10 @@ def test_marks_are_counted():
     assert kernel.count_marks(text) == kernel.count_marks.py_func(text) == (3, 2)
 
 
+@pytest.mark.skipif(
+    np.__version__ < "2",
+    reason="numpy 1 turns a sum of whole numbers with and without signs into a float",
+)
 def test_plain_helpers_give_the_same_number():
     for mantissa, power in [
         (3, 300),

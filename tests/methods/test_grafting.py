@@ -26,7 +26,9 @@ def fit_from_zero(X, positive, penalty, l2):
     n = len(X)
     w, b = np.zeros(X.shape[1]), 0.0
     centred = X - X.mean(axis=0)
-    curvature = 0.25 * (1 + np.linalg.norm(centred, 2) ** 2 / n) + l2
+    # numpy 1 has no norm of a table without columns
+    largest = np.linalg.norm(centred, 2) if X.shape[1] else 0.0
+    curvature = 0.25 * (1 + largest**2 / n) + l2
     v, vb, t = w, b, 1.0
     for _ in range(20_000):
         slopes = slopes_of(centred, positive, v, vb)

@@ -129,6 +129,7 @@ RIVER += ("OGDRegressor", "AROWRegressor")
 
 
 @pytest.mark.parametrize("name", RIVER)
+@pytest.mark.filterwarnings("ignore:The `_more_tags` method is deprecated:FutureWarning")  # river's
 def test_checks_of_river(name) -> None:
     pytest.importorskip("river")
     import river_models

@@ -72,6 +72,8 @@ class Strength:
         return np.isnan(self.cutoff)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is None:  # as numpy 2 takes it: only if needed; numpy 1 has no word for that
+            return np.asarray(self.value, dtype=dtype)
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:

@@ -27,7 +27,8 @@ def plot_flow(log: DecisionLog) -> Any:
     bars.append(("kept", went.kept, COLOURS["kept"]))
     figure, axes = _figure("DecisionLog.plot_flow", (7.0, 0.8 + 0.45 * len(bars)))
     names, counts, colours = zip(*bars, strict=True)
-    drawn = axes.barh(names, counts, color=colours)
+    # A list: older Matplotlib takes a tuple of two for a colour and how opaque it is.
+    drawn = axes.barh(names, counts, color=list(colours))
     axes.bar_label(drawn, labels=[f"{count:,}" for count in counts], padding=4)
     axes.set_xlim(0, max(*counts, 1) * 1.15)  # with space for the longest number
     axes.invert_yaxis()
