@@ -86,7 +86,7 @@ class Target:
         """
         check("target", "task", task, TASKS)
         if isinstance(y, Target):
-            if task in ("auto", y.task):
+            if task == "auto" or task == y.task:
                 return y
             return cls.of(y.labels, task).adjusted(y.weights, y.given, y.row_groups)
         array = _vector(y)

@@ -37,7 +37,6 @@ from tamis.core.errors import ParameterError, warn
 from tamis.core.names import NameBook
 from tamis.core.sentences import join
 from tamis.core.target import Target
-from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Ints, Measure, Prepared
 from tamis.measures.panels import compressed
 from tamis.methods.measured import DROPPED, Arrival, Foresight, Kept, MeasuredStream, ScoredBlock
@@ -526,8 +525,6 @@ class FreeOrderStream(FeatureOrder):
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**state["numbers"]["measure"]), "")
         kept, each = self._kept, state["each"]
         ready = kept.panel.prepare(columns, np.arange(columns.width))
         pairs = zip(state["features"].tolist(), each["relevance"].tolist(), strict=True)

@@ -24,7 +24,7 @@ from tamis.core.names import Names
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
-from tamis.measures.auto import at_level, choose, from_name, resolve, usual_choices
+from tamis.measures.auto import at_level, choose, resolve, usual_choices
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
 from tamis.measures.panels import Walk
 from tamis.methods.gated import Gating, check_gate
@@ -318,9 +318,8 @@ class MeasuredRule(MeasuringRule):
     """
 
     is_stream: ClassVar[bool] = True
-    #: What runs it with order="free", if it has such an order, and whether the most relevant
-    #: feature then comes first: the better of two is to stay.
-    in_order: ClassVar[type[MeasuredStream] | None] = None
+    #: With order="free", whether the most relevant feature comes first: the better of two is to
+    #: stay.
     strongest_first: ClassVar[bool] = True
 
     #: The reasons of drops that `foresee` settles.
@@ -329,13 +328,6 @@ class MeasuredRule(MeasuringRule):
     _: KW_ONLY
     shadows: int = param(0, Number(0, MOST_WORLDS, integer=True))
     random_state: int = param(0, Number(0, integer=True))
-
-    def to_selector(self) -> ColumnSelector:
-        """Return a new selector that runs a copy of this rule."""
-        if self.in_order is None or getattr(self, "order", "arrival") == "arrival":
-            return super().to_selector()
-        self.check_params()
-        return self.in_order(self.clone())
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision | None:
         """Decide about one relevant feature: keep it, drop it, evict others.
@@ -504,10 +496,11 @@ class Measuring(Gating):
         self._kept = self.rule.kept(measure, self._target)
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
-        self.log_.template_fields |= self.rule.template_fields(self._kept, self._target)
-        if self._gate is not None:
-            self.log_.template_fields |= self._gate_fields(self.measure_)
-            self.log_.template_fields.pop("tests", None)
+        if not len(self.log_):  # a stream that is restored has its texts
+            self.log_.template_fields |= self.rule.template_fields(self._kept, self._target)
+            if self._gate is not None:
+                self.log_.template_fields |= self._gate_fields(self.measure_)
+                self.log_.template_fields.pop("tests", None)
         if getattr(self.rule, "shadows", 0):
             from tamis.methods.shadow_worlds import Shadows  # it imports this module
 
@@ -808,8 +801,6 @@ class MeasuredStream(Replaying, Measuring, FeatureStreamSelector):
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
-        if not hasattr(self, "measure_"):  # it was left to the columns that came first
-            self._use(from_name(**state["numbers"]["measure"]), "")
         ready = self._kept.panel.prepare(columns, np.arange(columns.width))
         pairs = zip(state["features"], state["each"]["relevance"], strict=True)
         for i, (feature, relevance) in enumerate(pairs):

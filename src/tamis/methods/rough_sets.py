@@ -262,11 +262,12 @@ class RoughSetStream(FeatureStreamSelector):
         self._kept = KeptSet(self.rule, self._target)
         self._met = 0
         at_gate = self.rule.passes(0)
-        self.log_.template_fields |= {
-            "gate": self.rule.gate_words(),
-            "reaches": "not below" if at_gate else "above",
-            "misses": "below" if at_gate else "not above",
-        }
+        if not len(self.log_):  # a stream that is restored has its texts
+            self.log_.template_fields |= {
+                "gate": self.rule.gate_words(),
+                "reaches": "not below" if at_gate else "above",
+                "misses": "below" if at_gate else "not above",
+            }
 
     def score(self, block: ColumnBlock) -> ScoredBlock:
         """Compute the dependency of each column alone: a pure function, in any order."""

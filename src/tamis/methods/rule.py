@@ -82,8 +82,9 @@ class Rule(DeclaredParameters):
     #: The name on the command line: ``tamis select --method saola``.
     name: ClassVar[str]
 
-    #: What runs it.
+    #: What runs it, and what does with order="free", if it has such an order.
     machinery: ClassVar[type[ColumnSelector]]
+    in_order: ClassVar[type[ColumnSelector] | None] = None
 
     #: Whether it takes columns in groups.
     takes_groups: ClassVar[bool] = False
@@ -127,7 +128,8 @@ class Rule(DeclaredParameters):
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""
         self.check_params()
-        return self.machinery(self.clone())
+        in_order = None if getattr(self, "order", "arrival") == "arrival" else self.in_order
+        return (in_order or self.machinery)(self.clone())
 
     @classmethod
     def from_saved(cls, parameters: Mapping[str, Any]) -> Rule:

@@ -21,7 +21,7 @@ from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
 from tamis.kernels.scan import LARGEST, scan
-from tamis.measures.auto import named
+from tamis.measures.auto import from_name, named
 from tamis.measures.measure import Measure
 from tamis.methods.rule import GATE_REASONS, REQUIRED
 from tamis.sources.base import ColumnSource
@@ -107,7 +107,14 @@ class ColumnSelector:
 
     # --- one pass over the columns ---------------------------------------------------------
 
-    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
+    def start(
+        self,
+        y: Any,
+        *,
+        name_prefix: str = "x",
+        name_base: int = 0,
+        log: DecisionLog | None = None,
+    ) -> Self:
         """Set the rows and their target, and forget everything seen before.
 
         Parameters
@@ -116,6 +123,8 @@ class ColumnSelector:
             The target.
         name_prefix, name_base : str, int
             Features without a name are called prefix + (arrival number + base).
+        log : DecisionLog, optional
+            The log to go on with, of a stream that is restored; it has its own names.
         """
         self.rule.check_params()
         self._target = Target.of(y)
@@ -126,10 +135,15 @@ class ColumnSelector:
             reasons |= {"required": REQUIRED} if self.required else {}
         if getattr(self.rule, "fdr", None) is not None:
             reasons |= GATE_REASONS
-        self.names = NameBook(name_prefix, name_base)
-        self.n_features_in_ = 0
-        template_fields = {"target": "class" if self._target.is_classes else "target"}
-        self.log_ = DecisionLog(reasons, self.names, template_fields)
+        if log is None:
+            template_fields = {"target": "class" if self._target.is_classes else "target"}
+            log = DecisionLog(reasons, NameBook(name_prefix, name_base), template_fields)
+        elif list(log.reasons)[: len(reasons)] != list(reasons):
+            raise SourceError(
+                f"the log was written by a {self.rule.public_name} that gave other reasons; use "
+                "the tamis that wrote it"
+            )
+        self.log_, self.names, self.n_features_in_ = log, log.names, len(log)
         self.rule.begin(self._target)
         self._begin()
         return self
@@ -362,6 +376,9 @@ class FeatureStreamSelector(ColumnSelector):
     _gate: Any = None
     gate_memory: dict[str, Any]
 
+    #: Takes a measure into use, for the reason that is given, where the method has one.
+    _use: Callable[[Measure, str], None]
+
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
         """Kept features, the most relevant first."""
@@ -402,7 +419,9 @@ class FeatureStreamSelector(ColumnSelector):
 
         `columns` are the held columns, oldest first. What follows from them is computed again.
         """
-        self.start(y, name_prefix=log.names.prefix, name_base=log.names.base)
+        self.start(y, log=log)
+        if "measure" in state["numbers"] and not hasattr(self, "measure_"):
+            self._use(from_name(**state["numbers"]["measure"]), "")  # the first columns decided it
         self._keep_again({**state, "features": np.asarray(state["features"], np.int64)}, columns)
         for owner in (self, self.rule):
             for name, path in owner.saved.items():
@@ -417,13 +436,6 @@ class FeatureStreamSelector(ColumnSelector):
                 setattr(holder, attribute, value)
         if self._gate is not None and "gate" in state["numbers"]:
             self.gate_memory = state["numbers"]["gate"]
-        declared = list(self.log_.reasons)
-        if list(log.reasons)[: len(declared)] != declared:
-            raise SourceError(
-                f"the log was written by a {self.rule.public_name} that gave other reasons; use "
-                "the tamis that wrote it"
-            )
-        self.names, self.log_, self.n_features_in_ = log.names, log, len(log)
         return self
 
     def without(self, features: Sequence[int], columns: ColumnBlock) -> Self:

@@ -24,7 +24,6 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.false_keeps import FalseKeeps
-from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Ints, Prepared
 from tamis.methods.free_order import FeatureOrder, OrderedWorld, digests, place_of
 from tamis.methods.measured import Kept, ScoredBlock
@@ -340,8 +339,6 @@ class TakenInOrder(FeatureOrder):
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**state["numbers"]["measure"]), "")
         features, each = state["features"], state["each"]
         if len(features):
             ready = self._kept.panel.prepare(columns, np.arange(columns.width))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.core.blocks import ColumnBlock
 from tamis.kernels.worth import (
     drop_newcomers,
     enter,
@@ -131,6 +132,22 @@ class Pool(Kept):
         self.keys = np.append(self.keys, key)
         self.slots = np.append(self.slots, new)
         self.panel.add(arrival.column)
+
+    def fill(self, columns: ColumnBlock, features: Ints, relevance: Floats) -> None:
+        """Take features of a saved pool into an empty one, oldest first."""
+        panel, every = cast("Any", self.panel), np.arange(columns.width)
+        self.features, self.relevance = features, np.array(relevance, np.float64)
+        self.is_kept, self.slots = np.zeros(len(every), np.bool_), every
+        if not len(every):
+            return
+        ready = panel.prepare(columns, every)
+        left = np.diag(rounded_worths(self.relevance**2))
+        for i in every.tolist():
+            panel.add(ready[i])
+            later = every[i + 1 :]  # each pair is compared when the later one comes
+            _, left[later, i], left[i, later] = rounded_worths(panel.beyond_last(ready, later))
+        self.keys = np.array([content_key(column) for column in ready], np.int64)
+        self.tables = Tables.of_pairs(left, self.relevance, self.keys)
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
         """Remove features."""

@@ -16,7 +16,6 @@ from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.kernels.walk import EVICTED, KEPT
-from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.measures.panels import Walk
 from tamis.methods.measured import (
@@ -452,8 +451,6 @@ class GroupStream(MeasuredStream):
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**state["numbers"]["measure"]), "")
         ready = self._kept.panel.prepare(columns, np.arange(columns.width))
         numbers = [state["each"][key].tolist() for key in ("relevance", "level", "label")]
         each = zip(state["features"].tolist(), *numbers, strict=True)

@@ -15,7 +15,6 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.any_shape import AnyShape
-from tamis.measures.auto import from_name
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
 from tamis.methods.pool_world import PoolWorld
@@ -356,23 +355,8 @@ class SieveStream(MeasuredStream):
     # --- saving a stream -------------------------------------------------------------------
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**state["numbers"]["measure"]), "")
         pool = self._kept
-        ready = pool.panel.prepare(columns, np.arange(columns.width))
-        pairs = zip(state["features"].tolist(), state["each"]["relevance"].tolist(), strict=True)
-        newcomers = Newcomers(
-            pool,
-            ready,
-            0,
-            state["features"],
-            state["each"]["relevance"],
-            np.full(len(ready), np.nan),
-        )
-        for i, (feature, relevance) in enumerate(pairs):
-            arrival = Arrival(feature, relevance, np.nan, ready[i])
-            pool.enter(arrival, newcomers.pairs[:, i])
-            newcomers.meet_entrant(i + 1)
+        pool.fill(columns, state["features"], state["each"]["relevance"])
         pool.required = int(np.count_nonzero(state["features"] < self.required))
         pool.n_features = max(pool.n_features, pool.required)
         pool.capacity = max(pool.capacity, 2 * pool.n_features)
