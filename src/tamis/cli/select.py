@@ -50,14 +50,6 @@ def _method_name(value: str) -> str:
     return value
 
 
-def _measure_name(value: str) -> str:
-    """Reject an unknown measure; its parameters are checked later."""
-    name = value.split(":")[0].replace("-", "_")
-    if name not in (known := ("auto", *MEASURES)):
-        raise click.BadParameter(f"{value!r} is not known; {suggestion(name, known)}")
-    return value
-
-
 @click.command("select", cls=Command)
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
@@ -68,7 +60,7 @@ def _measure_name(value: str) -> str:
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option(
-    "--measure", default="auto", show_default=True, type=_measure_name, metavar="MEASURE",
+    "--measure", default="auto", show_default=True, metavar="MEASURE",
     shell_complete=lambda ctx, param, typed: [name for name in MEASURES if name.startswith(typed)],
     help=f"The measure that scores features: {', '.join(MEASURES)}. auto picks one from the data "
     "and reports it. Parameters may follow after colons, as in fisher_z:statistic=z.",

@@ -222,7 +222,8 @@ def advance(
                 settled(columns.end)
                 if commits is not None and columns.end != total and not selector.is_inside_table:
                     commits.after(columns.end)
-        selector.end_table()
+        if selector.waits_for_table or selector.is_inside_table:
+            selector.end_table()
         if stopper is not None:
             stopper.pass_over_rest()
         if whole:

@@ -150,13 +150,7 @@ class Run:
 
     def kept_rows(self) -> list[dict[str, Any]]:
         """Return feature number, name, relevance and arrival of each kept feature."""
-        log = self.log
-        kept = log.replay()
-        relevance = log.relevances_of(np.array(kept, dtype=np.int64)).tolist()
-        return [
-            {"feature": f, "name": log.names[f], "relevance": r, "arrival": f}
-            for f, r in zip(kept, relevance, strict=True)
-        ]
+        return kept_rows(self.log)
 
     @property
     def scores_(self) -> npt.NDArray[np.float64]:
@@ -446,7 +440,8 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
             with (work / "events.parquet").open("wb") as file:
                 write_events(run.log, file)
             sums = {name: file_checksum(work / name) for name in LOG_FILES}
-            for name, text in readable_files(run, files=sums).items():
+            facts = {key: getattr(run, key) for key in RUN_FIELDS}
+            for name, text in readable_files(run.log, facts, files=sums).items():
                 (work / name).write_bytes(text)
     return Path(folder)
 
@@ -461,21 +456,33 @@ def safe_name(name: str) -> str:
     return "'" + shown if shown.startswith(("=", "+", "-", "@")) else shown
 
 
-def readable_files(run: Run, *, finished: bool = True, **more: Any) -> dict[str, bytes]:
+def kept_rows(log: DecisionLog) -> list[dict[str, Any]]:
+    """Return feature number, name, relevance and arrival of each kept feature."""
+    kept = log.replay()
+    relevance = log.relevances_of(np.array(kept, dtype=np.int64)).tolist()
+    return [
+        {"feature": f, "name": log.names[f], "relevance": r, "arrival": f}
+        for f, r in zip(kept, relevance, strict=True)
+    ]
+
+
+def readable_files(
+    log: DecisionLog, facts: Mapping[str, Any], *, finished: bool = True, **more: Any
+) -> dict[str, bytes]:
     """Return selected.csv and run.json of a run, in the order in which they are written.
 
-    There is no selected.csv while the run is not finished, or if no feature is kept: a table
-    without rows would look like an answer.
+    `facts` are the `RUN_FIELDS` of the run. There is no selected.csv while the run is not finished,
+    or if no feature is kept: a table without rows would look like an answer.
     """
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, SELECTED)
     writer.writeheader()
-    kept = [row | {"name": safe_name(row["name"])} for row in run.kept_rows()]
+    kept = [row | {"name": safe_name(row["name"])} for row in kept_rows(log)]
     writer.writerows(kept)
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
-    record |= {key: getattr(run, key) for key in RUN_FIELDS}
-    record["verdicts"] = run.log.counts()
-    record |= describe_log(run.log) | more
+    record |= {key: facts[key] for key in RUN_FIELDS if key in facts}  # not all of earlier ones
+    record["verdicts"] = log.counts()
+    record |= describe_log(log) | more
     text = json.dumps(with_checksum(masked(record)), indent=1, ensure_ascii=False) + "\n"
     # Text that is not UTF-8 (a file name in another encoding) is written as a JSON escape.
     files = {"selected.csv": table.getvalue()} if kept and finished else {}

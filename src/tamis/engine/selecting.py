@@ -281,8 +281,8 @@ def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
     is_column = isinstance(selector, str) and has_column(data, selector)
     if not is_column:
         source = open_source(data, target=y) if isinstance(y, str) else open_source(data)
-        is_path, names = isinstance(data, str | os.PathLike), source.column_names or ()
-        is_column = is_path and selector not in BY_METHOD and selector in names
+        if isinstance(data, str | os.PathLike) and selector not in BY_METHOD:
+            is_column = selector in (source.column_names or ())
     if is_column:
         raise ParameterError(
             f"{selector!r} is a column of the data and not a method; if it is the target, write "

@@ -228,11 +228,6 @@ class TargetForm:
     norms: Floats
 
     @property
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """What kernels take."""
-        return self.groups, self.weights, self.counts, self.norms
-
-    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.groups)
@@ -528,9 +523,10 @@ class ShapePanel(RowListPanel):
 
     def __init__(self, target: Target, measure: AnyShape) -> None:
         super().__init__(target.n_rows, measure)
-        self._form = _form_of(target)
-        self._slots["parts"] = np.zeros((0, len(self._form.norms)))
-        self._cells["classes"] = np.zeros((0, len(self._form.counts)), np.int64)
+        form = _form_of(target)
+        self._target_arrays = form.groups, form.weights, form.counts, form.norms
+        self._slots["parts"] = np.zeros((0, len(form.norms)))
+        self._cells["classes"] = np.zeros((0, len(form.counts)), np.int64)
         self._last: Any = None
         self._waiting: list[Any] = []  # columns whose entries are not listed yet
 
@@ -563,7 +559,7 @@ class ShapePanel(RowListPanel):
         lengths = columns.indptr[picks + 1] - columns.indptr[picks]
         over_columns(
             lambda lo, hi: pair_shapes_with(
-                *columns.form, picks, lo, hi, *kept, *self._form.arrays, table,
+                *columns.form, picks, lo, hi, *kept, *self._target_arrays, table,
                 unit / math.log(2.0), *out,
             ),
             np.concatenate([[0], np.cumsum(lengths)]),
@@ -587,7 +583,7 @@ class ShapePanel(RowListPanel):
         )  # fmt: skip
         over_columns(
             lambda lo, hi: pair_shapes(
-                *columns.form, which, lo, hi, *kept, *self._form.arrays, table,
+                *columns.form, which, lo, hi, *kept, *self._target_arrays, table,
                 unit / math.log(2.0), given, dependence, ahead, behind,
             ),
             np.concatenate([[0], np.cumsum(len(self) + np.diff(columns.indptr)[which])]),
@@ -650,7 +646,7 @@ class ShapePanel(RowListPanel):
         slot_cells[: before + 1] = self._slot_cells
         s, c = self._slots, self._cells
         self._used = list_columns(
-            *columns.form, which, *self._form.arrays, table_of(self.n_rows)[0], self._heads,
+            *columns.form, which, *self._target_arrays, table_of(self.n_rows)[0], self._heads,
             self._nodes, self._numbers, self._used, slot_cells, c["slot"], c["counts"],
             c["classes"], s["background"], s["base"], s["squares"], s["exact"], s["alone"],
             s["joint"], s["parts"], before,

@@ -353,8 +353,8 @@ class Measure(ABC):
             return "sample weights"
         return "covariates" if target.given is not None and not self.takes_given else ""
 
-    def for_target(self, target: Target) -> Self:
-        """Return the measure as it is used with this target."""
+    def for_adjusted(self, target: Target) -> Self:
+        """Return the measure as it is used with a target that has weights or covariates."""
         return self
 
     def with_paper_statistic(self) -> Self:

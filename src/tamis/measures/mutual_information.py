@@ -89,8 +89,8 @@ class InformationMeasure(Measure):
         if self.alpha is not None and self.threshold != 0.0:
             raise ParameterError(f"{owner}: give threshold or alpha, not both")
 
-    def for_target(self, target: Target) -> Self:
-        """Return the measure as it is used with this target: sums of weights are rounded."""
+    def for_adjusted(self, target: Target) -> Self:
+        """Return the measure as it is used with such a target: sums of weights are rounded."""
         if target.weights is None and target.given is None:
             return self
         rounded = replace(self)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
-from tamis.core.decisions import Decision, DecisionLog, Reason
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError, warn
 from tamis.core.false_keeps import FalseKeeps
 from tamis.core.names import Names
@@ -492,7 +492,8 @@ class Measuring(Gating):
 
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)
-        measure = measure.for_target(self._target)
+        if self._target.is_adjusted:
+            measure = measure.for_adjusted(self._target)
         self._kept = self.rule.kept(measure, self._target)
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
@@ -778,27 +779,6 @@ class MeasuredStream(Replaying, Measuring, FeatureStreamSelector):
             )  # fmt: skip
 
     # --- saving a stream -------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        """Return what the stream needs to resume, besides target, log and held columns."""
-        state = super().state()
-        return state if self._shadows is None else self._shadows.added_to(state)
-
-    def restore(
-        self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
-    ) -> Self:
-        """Resume from a `state` as if the stream had never been saved."""
-        if "worlds" not in state["each"]:
-            if self.rule.shadows and len(log):
-                raise ParameterError(
-                    "the selection was made without shadow worlds; leave shadows out"
-                )
-            return super().restore(y, state, columns, log)
-        from tamis.methods.shadow_worlds import without_decoys  # it imports this module
-
-        super().restore(y, *without_decoys(state, columns), log)
-        self._shadows.restore(state, columns, self._kept)
-        return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         ready = self._kept.panel.prepare(columns, np.arange(columns.width))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason
-from tamis.core.errors import InputError, NotStartedError, SourceError
+from tamis.core.errors import InputError, NotStartedError, ParameterError, SourceError
 from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
 from tamis.kernels.scan import LARGEST, scan
@@ -128,7 +128,8 @@ class ColumnSelector:
         """
         self.rule.check_params()
         self._target = Target.of(y)
-        self._target.refuse_constant()
+        if log is None:
+            self._target.refuse_constant()
         reasons = {**self.common_reasons, **self.rule.reasons()}
         if self.required or self._target.is_adjusted:
             self._refuse_adjustments()
@@ -376,6 +377,10 @@ class FeatureStreamSelector(ColumnSelector):
     _gate: Any = None
     gate_memory: dict[str, Any]
 
+    #: What the rule keeps, and the shadow worlds, if it has them.
+    _kept: Any
+    _shadows: Any = None
+
     #: Takes a measure into use, for the reason that is given, where the method has one.
     _use: Callable[[Measure, str], None]
 
@@ -410,7 +415,7 @@ class FeatureStreamSelector(ColumnSelector):
             state["numbers"]["measure"] = named(self.measure_)
         if self._gate is not None:
             state["numbers"]["gate"] = self.gate_memory
-        return state
+        return state if self._shadows is None else self._shadows.added_to(state)
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
@@ -419,10 +424,17 @@ class FeatureStreamSelector(ColumnSelector):
 
         `columns` are the held columns, oldest first. What follows from them is computed again.
         """
+        has_worlds, own, held = "worlds" in state["each"], state, columns
+        if has_worlds:
+            from tamis.methods.shadow_worlds import without_decoys  # it imports this module
+
+            own, held = without_decoys(state, columns)
+        elif getattr(self.rule, "shadows", 0) and len(log):
+            raise ParameterError("the selection was made without shadow worlds; leave shadows out")
         self.start(y, log=log)
         if "measure" in state["numbers"] and not hasattr(self, "measure_"):
             self._use(from_name(**state["numbers"]["measure"]), "")  # the first columns decided it
-        self._keep_again({**state, "features": np.asarray(state["features"], np.int64)}, columns)
+        self._keep_again({**own, "features": np.asarray(own["features"], np.int64)}, held)
         for owner in (self, self.rule):
             for name, path in owner.saved.items():
                 parent, _, attribute = path.rpartition(".")
@@ -436,6 +448,8 @@ class FeatureStreamSelector(ColumnSelector):
                 setattr(holder, attribute, value)
         if self._gate is not None and "gate" in state["numbers"]:
             self.gate_memory = state["numbers"]["gate"]
+        if has_worlds:
+            self._shadows.restore(state, columns, self._kept)
         return self
 
     def without(self, features: Sequence[int], columns: ColumnBlock) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import DecisionLog
 from tamis.kernels.worth import (
     drop_newcomers,
     enter,
@@ -242,7 +244,11 @@ class Newcomers:
     ----------
     pairs : ndarray
         D(F,Y), c(F given Y) and c(Y given F) of newcomers F (rows) with features Y, by slot.
+    evicts : bool
+        Whether the newcomer that `drop` returned makes a feature of the pool redundant.
     """
+
+    evicts: bool
 
     def __init__(
         self, pool: Pool, columns: Any, first: int, features: Ints, relevance: Floats,
@@ -268,19 +274,12 @@ class Newcomers:
         settled_by, features, codes, causes = np.empty((4, room), np.int64)
         return settled_by, features, codes, np.empty((room, 3)), causes
 
-    @property
-    def evicts(self) -> bool:
-        """Whether the newcomer that `drop` returned makes a feature of the pool redundant."""
-        return bool(self._counts[1])
-
-    def take_events(self) -> Events | None:
-        """Return the events since the last call, if there are any."""
+    def log_events(self, log: DecisionLog, reasons: Sequence[str]) -> None:
+        """Log what happened to newcomers and to the pool since the last call."""
         n = int(self._counts[0])
-        if not n:
-            return None
-        events, self._events, self._counts[0] = self._events, self._room(), 0
-        settled_by, features, codes, numbers, causes = events
-        return settled_by[:n], features[:n], codes[:n], numbers[:n], causes[:n]
+        if n:
+            log.append_events(reasons, *(array[:n] for array in self._events))
+            self._events, self._counts[0] = self._room(), 0
 
     def is_room(self, start: int) -> bool:
         """Return whether newcomers from `start` on can be dropped, or one of them taken in."""
@@ -297,6 +296,7 @@ class Newcomers:
             len(pool) == pool.capacity, pool.required, exponent, copies_from - resolution,
             resolution, self._counts, *self._events,
         )  # fmt: skip
+        self.evicts = bool(self._counts[1])
         return end
 
     def take_in(self, i: int) -> None:

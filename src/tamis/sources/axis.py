@@ -125,10 +125,11 @@ class HeldColumns(Wrapper, ColumnSource):
 
     def __init__(self, source: RowSource, y: npt.NDArray[Any] | None, rows: Compressed) -> None:
         self._source, self._y = source, None if y is None else whole_numbers(y)
-        self.n_rows, self.n_columns, self.stored = len(rows), source.n_columns or 0, rows.stored
+        self.n_rows, self.n_columns = len(rows), source.n_columns or 0
         indices = rows.indices - source.first_number
         counts = np.bincount(indices, minlength=self.n_columns)
         indptr = np.concatenate([[0], np.cumsum(counts)])
+        self.stored = int(indptr[-1])
         self._columns = Compressed(indptr, np.empty(self.stored, np.int32), np.empty(self.stored))
         scatter_entries(
             rows.indptr[:-1].copy(), rows.indptr[1:], indices, 0, rows.data, 0, self.n_columns,

@@ -159,10 +159,10 @@ class Feeding:
         """Raise an error if the rows are not those of the selection."""
         state, source = self.state, self.source
         ours = state.target
-        keys = self.facts.get("keys")
-        if keys is None and (found := source.keys()) is not None:
-            keys = found[1]
         if state.keys is not None:
+            keys = self.facts.get("keys")
+            if keys is None and (found := source.keys()) is not None:
+                keys = found[1]
             if keys is None:
                 raise InputError(
                     f"{self.name} has no column {state.key!r} to tell which row is which, and this "

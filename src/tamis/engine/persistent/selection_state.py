@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -218,7 +219,7 @@ class SelectionState(SavedSelection):
             "action": "select", "source": source.get("name", source["format"]), "done": True,
             "fingerprint": source["fingerprint"], "columns": len(run.log), "taken": len(run.log),
         })  # fmt: skip
-        self.export()
+        self.export(new=True)
 
     def commit(self, line: Record) -> None:
         """Commit everything since the last commit to disk."""
@@ -330,30 +331,34 @@ class SelectionState(SavedSelection):
             forgotten = []
         return pieces
 
-    def export(self) -> None:
-        """Write the files that people read; run.json is last and names the commit they show."""
+    def export(self, *, new: bool = False) -> None:
+        """Write the files that people read; run.json is last and names the commit they show.
+
+        A `new` folder is published whole, so that its files need not be replaced one by one.
+        """
+        opened: Any = partial(open, mode="wb") if new else partial(atomic_file, hint=COMMITTED)
         log, folder = self.log, self.folder
-        run = Run.of(log, self.head["run"])
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
             self.exported = log.mark.features, log.mark.events
-            with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:
+            with opened(folder / "log.parquet") as file:
                 write_log(log, file)
-            with atomic_file(folder / "events.parquet", hint=COMMITTED) as file:
+            with opened(folder / "events.parquet") as file:
                 write_events(log, file)
             (folder / RECENT).unlink(missing_ok=True)
         else:  # rows that are new or changed since
             first, events = self.exported
             recent = log.since(Mark(first, events))["event_feature"]
             changed = {f for f in recent.tolist() if f < first}
-            with atomic_file(folder / RECENT, hint=COMMITTED) as file:
+            with opened(folder / RECENT) as file:
                 write_log(log, file, first=first, also=sorted(changed))
         shows = {"log_shows": self.exported[0], "log_shows_events": self.exported[1]}
         shows |= {"commit": self.head["commit"]}
-        files = readable_files(run, finished=not self.is_selecting(), **shows)
+        facts, finished = self.head["run"], not self.is_selecting()
+        files = readable_files(log, facts, finished=finished, **shows)
         if "selected.csv" not in files:
             (folder / "selected.csv").unlink(missing_ok=True)
         for name, text in files.items():
-            with atomic_file(folder / name, hint=COMMITTED) as file:
+            with opened(folder / name) as file:
                 file.write(text)
 
     # --- reading -------------------------------------------------------------------------------

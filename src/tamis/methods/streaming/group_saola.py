@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +33,6 @@ from tamis.methods.measured import (
     walk,
 )
 from tamis.methods.rule import when_evicted, when_kept
-from tamis.methods.selector import FeatureStreamSelector
 from tamis.methods.shadow_worlds import PairWorld
 from tamis.methods.streaming.saola import SAOLARule
 
@@ -196,6 +196,9 @@ class GroupSAOLARule(SAOLARule):
 class GroupStream(MeasuredStream):
     """Runs Group-SAOLA: the kept set of the present group, and that of the earlier ones."""
 
+    saved_per_feature: ClassVar[Mapping[str, str]] = {
+        "relevance": "_every.relevance", "level": "_every.level", "label": "_every.label",
+    }  # fmt: skip
     saved: ClassVar[Mapping[str, str]] = {
         **MeasuredStream.saved,
         "label": "_label",
@@ -428,18 +431,21 @@ class GroupStream(MeasuredStream):
 
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns."""
-        state, earlier = FeatureStreamSelector.state(self), self._earlier
-        present = list(self._held.values())
-        labels = list(dict.fromkeys(self._label_of.values()))
-        state["numbers"]["labels"] = labels
-        of_label = [labels.index(self._label_of[f]) for f in earlier.features.tolist()]
-        state["each"] = {
-            "relevance": np.concatenate([earlier.relevance, self._kept.relevance]),
-            "level": np.array([np.nan] * len(earlier) + [a.level for a in present]),
-            # Which of the labels each kept feature has, -1 for the present group.
-            "label": np.array(of_label + [-1] * len(present), dtype=np.int64),
-        }
-        return state if self._shadows is None else self._shadows.added_to(state)
+        state = super().state()
+        state["numbers"]["labels"] = list(dict.fromkeys(self._label_of.values()))
+        return state
+
+    @property
+    def _every(self) -> SimpleNamespace:
+        """Relevance, level and number of the label of kept features: -1 for the present group."""
+        earlier, present = self._earlier, list(self._held.values())
+        number = {label: i for i, label in enumerate(dict.fromkeys(self._label_of.values()))}
+        of_label = [number[self._label_of[f]] for f in earlier.features.tolist()]
+        return SimpleNamespace(
+            relevance=np.concatenate([earlier.relevance, self._kept.relevance]),
+            level=np.array([np.nan] * len(earlier) + [a.level for a in present]),
+            label=np.array(of_label + [-1] * len(present), dtype=np.int64),
+        )
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog

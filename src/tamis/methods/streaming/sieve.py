@@ -266,18 +266,12 @@ class SieveStream(MeasuredStream):
                     self._meet(scored, lo + at, newcomers, at)
                 at += 1
                 if not newcomers.is_room(at):
-                    self._log_events(newcomers)
+                    newcomers.log_events(self.log_, REASONS)
                 if self._shadows is not None:
                     self._shadows.changed(pool, scored.arrival(lo + at - 1))
-            self._log_events(newcomers)
+            newcomers.log_events(self.log_, REASONS)
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[hi - 1]) + 1)
-
-    def _log_events(self, newcomers: Newcomers) -> None:
-        """Log what happened to newcomers and to the pool since the last call."""
-        events = newcomers.take_events()
-        if events is not None:
-            self.log_.append_events(REASONS, *events)
 
     def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:
         """Keep a feature that must stay; it never leaves the pool. These come before all others."""
@@ -298,7 +292,7 @@ class SieveStream(MeasuredStream):
             arrival = scored.arrival(which)
             dropped, evicts = self.rule.redundant(arrival, pool, newcomers.pairs[0, i, pool.slots])
             if dropped is not None or evicts:
-                self._log_events(newcomers)
+                newcomers.log_events(self.log_, REASONS)
             if dropped is not None:  # only if two ways to round a power differ
                 self.log_.append(dropped)
                 return
