@@ -339,6 +339,8 @@ TASKS = ("auto", "classification", "regression")
 #: What to do about rows without a target.
 MISSING_TARGET = ("error", "drop")
 
+#: How often a comparison splits the rows, and into how many folds.
+CV = "5x10"
 #: For comparisons: classifiers that judge selections, and the tests behind win, tie and loss.
 CLASSIFIERS = ("knn1", "knn", "svm", "rbf", "lr", "tree", "nb")
 PAIRED_TESTS = ("corrected-t", "t", "wilcoxon")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
+from tamis._registry import CLASSIFIERS, CV, METHODS, PAIRED_TESTS
 from tamis.cli.options import (
     Choice,
     Command,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--classifiers", default="knn,svm,tree,nb", show_default=True, metavar="NAME,...",
     help=f"Classifiers to score selections with: {', '.join(CLASSIFIERS)}.",
 )  # fmt: skip
-@click.option("--cv", default="5x10", show_default=True, help="REPEATSxFOLDS, stratified.")
+@click.option("--cv", default=CV, show_default=True, help="REPEATSxFOLDS, stratified.")
 @click.option(
     "--split", type=Choice(["official", "never"]), default="official", show_default=True,
     help="Whether to use the official split of a data set that has one.",

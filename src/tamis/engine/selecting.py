@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import time
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
 from tamis._registry import load
-from tamis._version import __version__
+from tamis._version import versions
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check, refusing
@@ -337,14 +335,7 @@ def describe_run(
         trust=chosen.trust,
         seconds=seconds or {},
         peak_megabytes=peak_megabytes(),
-        versions=versions(),
+        versions=dict(versions()),
         command=command,
         selector=chosen,
     )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the libraries that compute."""
-    return {"python": platform.python_version(), "tamis": __version__} | {
-        package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
-    }

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from tamis._registry import CV
+from tamis._version import versions
 from tamis.core.errors import ParameterError, warn
 from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Number, OneOf, check
 from tamis.core.sentences import suggestion
-from tamis.engine.selecting import versions
 from tamis.evaluate.cells import Caps, Cell, CellCache, judge_key, missing
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.compared_methods import parse_methods, words
@@ -55,7 +56,7 @@ def compare(
     methods: Any,
     classifiers: Sequence[str] | str = DEFAULT_CLASSIFIERS,
     *,
-    cv: str | int = "5x10",
+    cv: str | int = CV,
     split: Split = "official",
     random_state: int = 0,
     control: str | None = None,
@@ -164,8 +165,8 @@ def compare(
         if 1 < len(folds) < (least := LEAST_FOLDS[paired]) and len(chosen) > 1:
             warn(
                 f"{one.name}: {len(folds)} folds are too few for the {paired} test to find any "
-                f"difference significant; use at least {least}, or the default, cv='5x10' (--cv "
-                "5x10) with paired='corrected-t'"
+                f"difference significant; use at least {least}, or the default, cv={CV!r} (--cv "
+                f"{CV}) with paired='corrected-t'"
             )
         # By fold, so that all methods advance together.
         states += [

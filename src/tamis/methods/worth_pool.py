@@ -266,20 +266,17 @@ class Newcomers:
         is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
         self._find_keys(np.flatnonzero(is_tied))
         self._counts = np.zeros(2, np.int64)  # of events, and whether a newcomer evicts
-        self._events = self._room()
-
-    def _room(self) -> Events:
-        """Return room for the events of all newcomers that are dropped, and of one that is not."""
-        room = 4 * len(self.relevance) + 2 * len(self.pool) + 2
-        settled_by, features, codes, causes = np.empty((4, room), np.int64)
-        return settled_by, features, codes, np.empty((room, 3)), causes
+        # For all newcomers that are dropped, and one that is not, whatever enters before it.
+        room = 4 * n + 2 * len(pool) + 2
+        settled_by, event_features, codes, causes = np.empty((4, room), np.int64)
+        self._events: Events = settled_by, event_features, codes, np.empty((room, 3)), causes
 
     def log_events(self, log: DecisionLog, reasons: Sequence[str]) -> None:
         """Log what happened to newcomers and to the pool since the last call."""
         n = int(self._counts[0])
         if n:
             log.append_events(reasons, *(array[:n] for array in self._events))
-            self._events, self._counts[0] = self._room(), 0
+            self._counts[0] = 0
 
     def is_room(self, start: int) -> bool:
         """Return whether newcomers from `start` on can be dropped, or one of them taken in."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tamis._version import versions
 from tamis.core.errors import DAMAGE, InputError, SourceError
 from tamis.core.files import (
     MARKERS,
@@ -36,7 +37,6 @@ from tamis.core.masking import masked
 from tamis.core.notebook import card, html_table, listed
 from tamis.core.sentences import counted
 from tamis.engine.learning.table_rows import Preparation
-from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.regressors import NumberLearner
 from tamis.methods.online.scorer import Columns, LinearScorer

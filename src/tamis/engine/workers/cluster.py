@@ -8,14 +8,11 @@ that the rule must process.
 from __future__ import annotations
 
 import contextlib
-import functools
-import importlib.metadata
-import platform
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tamis._version import __version__
+from tamis._version import __version__, versions
 from tamis.core.errors import ClusterError, need
 from tamis.core.files import reason
 from tamis.engine.workers.copies import Version, current
@@ -57,7 +54,7 @@ class _Workers:
     """The workers of a cluster."""
 
     def __init__(self, client: Any) -> None:
-        self._client, self._ours = client, versions()
+        self._client, self._ours = client, deciding_versions()
         self.size = sum(client.nthreads().values())
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
@@ -86,7 +83,7 @@ def _score(task: Task, shared: bytes, version: Version | None, ours: dict[str, s
     from distributed import get_worker
 
     who = f"the worker {get_worker().address}"
-    refuse_other(who, versions(), ours)  # it may have joined after all were checked
+    refuse_other(who, deciding_versions(), ours)  # it may have joined after all were checked
     return task.done_by(
         who, shared, lambda: None if version is None else current(version, lambda part: part)
     )
@@ -155,9 +152,9 @@ def check_workers(client: Any) -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
         raise ClusterError(_nobody_works(client, _states(client))) from error
-    ours = versions()
+    ours = deciding_versions()
     try:
-        theirs = client.run(versions, on_error="return")
+        theirs = client.run(deciding_versions, on_error="return")
     except Exception as error:  # a worker without tamis cannot even unpickle the task
         raise ClusterError(
             f"the workers cannot run tamis ({reason(error)}); install tamis {__version__} there"
@@ -186,13 +183,8 @@ def refuse_other(who: str, theirs: dict[str, str], ours: dict[str, str]) -> None
             )
 
 
-_installed = functools.cache(importlib.metadata.version)
-
-
-def versions() -> dict[str, str]:
+def deciding_versions() -> dict[str, str]:
     """Return the versions that results depend on: tamis and its numeric libraries."""
-    return {
-        "tamis": __version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        **{package: _installed(package) for package in ("numpy", "scipy", "numba")},
-    }
+    every = versions()
+    found = {name: every[name] for name in ("tamis", "numpy", "scipy", "numba")}
+    return found | {"python": ".".join(every["python"].split(".")[:2])}

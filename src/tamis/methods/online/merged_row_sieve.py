@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tamis.methods.online.learner import OnlineLearner
-from tamis.methods.online.row_sieve import SieveRates
+from tamis.methods.online.row_sieve import GAMMA, SieveRates
 from tamis.methods.online.shards import MergedLearner
 
 
@@ -45,7 +45,7 @@ class MergedRowSieveLearner(SieveRates, MergedLearner):
     def __init__(
         self,
         n_features: int = 500,
-        gamma: float = 0.3,
+        gamma: float = GAMMA,
         advantage: float = 2.0,
         floor: float = 0.0,
         shards: int = 2,

@@ -15,6 +15,9 @@ from tamis.methods.online.kept_learner import KeptLearner, SideBySide
 from tamis.methods.online.learner import SecondOrderLearner
 from tamis.methods.online.weights import Floats, Goals, RememberedWeights
 
+#: How fast it learns, by default; with one learner or with several.
+GAMMA = 0.3
+
 #: Weights are float32: rows of a mean squared length outside this range could leave its range.
 LOWEST_LENGTH, HIGHEST_LENGTH = 1e-30, 1e30
 
@@ -156,7 +159,7 @@ class RowSieveLearner(SieveRates, KeptLearner):
     def __init__(
         self,
         n_features: int | str = 500,
-        gamma: float = 0.3,
+        gamma: float = GAMMA,
         advantage: float = 2.0,
         floor: float = 0.0,
         drift: float | None = None,

@@ -228,9 +228,9 @@ def floats(column: Any, what: str | None = None) -> Floats:
     """
     import pyarrow as pa
 
-    if what is not None and _is_whole(column.type):
-        refuse_rounding(column, what)
     if column.type != pa.float64():
+        if what is not None and _is_whole(column.type):
+            refuse_rounding(column, what)
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
         column = column.cast(pa.float64(), safe=False)
