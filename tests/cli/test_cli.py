@@ -323,3 +323,39 @@ def test_a_run_that_keeps_nothing_says_so_and_writes_no_empty_table(tamis, tmp_p
     assert (tmp_path / "run" / "selected.csv").exists()
     assert tamis("drop", tmp_path / "run", "x5").code == 0
     assert not (tmp_path / "run" / "selected.csv").exists()
+
+
+def test_why_says_why_a_column_is_not_a_feature(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    day = [f"2024-01-{1 + i % 28:02}" for i in range(90)]
+    y = np.arange(90) % 3
+    lines = [f"{d},r{i},{c},{g},{x:.3f},{c}" for i, (d, c, g, x) in enumerate(
+        zip(day, y, rng.integers(0, 4, 90), rng.normal(size=90), strict=True)
+    )]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(["seen,id,good,old,noise,class", *lines]) + "\n")
+    roles = ("--target", "class", "--key", "id", "--ignore", "noise", "--given", "old",
+             "--dates", "ignore")  # fmt: skip
+    tamis("select", "t.csv", *roles, "--method", "saola", "--out", "run")
+    out = tamis("why", "run", "seen", "id", "noise", "class", "old", "good").out.splitlines()
+    assert out[:5] == [
+        "seen is not among the features: it holds dates; --dates number (dates='number') takes "
+        "them as days",
+        "id is not among the features: it is the key, which says which row is which",
+        "noise is not among the features: it was ignored on request (--ignore, ignore=)",
+        "class is not among the features: it is the target",
+        "old is not among the features: it is a covariate, which the others are adjusted for",
+    ]
+    assert out[5].startswith("good is kept")
+    (facts,) = json.loads(tamis("why", "run", "seen", "--json").out)
+    assert (facts["name"], facts["verdict"]) == ("seen", "left out")
+    assert tamis("why", "run", "nobody").one_sentence().startswith("no feature is called 'nobody'")
+
+
+def test_why_without_a_feature_explains_those_that_are_kept(tamis, svm):
+    tamis("select", "t.svm", "--method", "saola", "--out", "run")
+    explained = tamis("why", "run", "3", "20").out.splitlines()
+    assert tamis("why", "run").out.splitlines() == [
+        *explained,
+        "ask about any of 30 features with: tamis why run FEATURE",
+    ]
+    assert [one["name"] for one in json.loads(tamis("why", "run", "--json").out)] == ["3", "20"]

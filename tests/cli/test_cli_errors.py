@@ -191,7 +191,6 @@ def test_why_needs_a_run(refused, svm, tmp_path):
         message = refused("why", place, "1")
         assert message == f"{place} is not a run folder; it has no run.json written by tamis select"
     assert refused("why") == "Missing argument 'RUN'; see tamis why --help"
-    assert "Missing argument 'FEATURE...'" in refused("why", "run")
 
 
 @pytest.mark.parametrize(

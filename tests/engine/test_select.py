@@ -259,6 +259,16 @@ def test_progress_is_reported_up_to_the_end(table):
     assert {total for *_, total in seen} == {N_COLUMNS}
 
 
+def test_the_end_is_reported_once():
+    """The rule settles the last column, and then the loop is done with it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (100, 17)), np.arange(100) % 2
+    X[:, 16] = y
+    seen = []
+    select(X, "sieve", y, progress=lambda *args: seen.append(args))
+    assert seen.count(("selecting features", 17, 17)) == 1
+
+
 @pytest.mark.parametrize(("kind", "where"), [(MeasuredStream, "_take"), (MeasuredStream, "score")])
 def test_an_exception_leaves_no_thread(table, kind, where, monkeypatch):
     def fail(*_):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from typing import Any
 
@@ -11,38 +12,62 @@ from tamis.cli.options import Command, json_option
 from tamis.cli.output import echo, echo_json
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
+from tamis.core.sentences import counted
 from tamis.engine.runs import Run, open_run
+
+#: Kept features that are explained if none is named.
+LISTED = 20
 
 
 @click.command("why", cls=Command)
 @click.argument("run", type=click.Path())
-@click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
+@click.argument("features", nargs=-1, metavar="[FEATURE...]")
 @click.option(
     "--instead", is_flag=True,
     help="Also list the features that could take its place, and what would be lost.",
 )  # fmt: skip
 @json_option
 def command(run: str, features: tuple[str, ...], instead: bool, as_json: bool) -> None:
-    """Explain why each FEATURE of a RUN was kept or dropped.
+    """Explain why each FEATURE of a RUN was kept or dropped; without any, explain the kept ones.
 
     FEATURE is a name as in selected.csv; for svmlight files, the index it has in the file.
 
     \b
     Examples:
+      tamis why run/
       tamis why run/ 17 2301
       tamis why run/ age --json
       tamis why run/ age --instead
     """  # noqa: D301  (click needs the backspace character)
     opened = open_run(run)
-    unknown = opened.log.unknown(features)
+    kept = [] if features else opened.kept_names
+    rest = "" if features else _rest(opened, run, len(kept))
+    features = features or tuple(kept if as_json else kept[:LISTED])
+    left_out = {name: why for name in features if (why := opened.left_out(name))}
+    unknown = [name for name in opened.log.unknown(features) if name not in left_out]
     known = [feature for feature in features if feature not in unknown]
     if as_json:
-        echo_json([_facts(opened, feature, instead) for feature in known])
+        echo_json([
+            {"name": name, "verdict": "left out", "sentence": left_out[name]}
+            if name in left_out else _facts(opened, name, instead)
+            for name in known
+        ])  # fmt: skip
     else:
-        for feature in known:
-            echo(opened.why(feature), *(_instead(opened, feature) if instead else ()))
+        for name in known:
+            others = _instead(opened, name) if instead and name not in left_out else ()
+            echo(opened.why(name), *others)
+        echo(*([rest] if rest else []))
     if unknown:  # raised last, after the other features were explained
         raise InputError(no_such_feature(opened.log.names, unknown))
+
+
+def _rest(opened: Run, run: str, kept: int) -> str:
+    """Return how many kept features are not explained, and how to ask about any feature."""
+    ask = f"ask about any of {counted(len(opened.log), 'feature')} with: "
+    ask += f"tamis why {shlex.quote(run)} FEATURE"
+    if not kept:
+        return f"no feature was kept; {ask}"
+    return f"{kept - LISTED:,} more are kept; {ask}" if kept > LISTED else ask
 
 
 def _instead(run: Run, feature: str) -> list[str]:

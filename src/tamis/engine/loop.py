@@ -146,12 +146,13 @@ class Settled:
     progress: Progress
     total: int | None
     last: float = field(default_factory=time.monotonic)
+    done: int = 0
 
     def __call__(self, done: int) -> None:
-        """Report that `done` features are settled, if it is time to."""
+        """Report that `done` features are settled, if it is time to; the loop and selectors call it."""
         now = time.monotonic()
-        if now - self.last >= REPORT_EVERY or done == self.total:
-            self.last = now
+        if done != self.done and (now - self.last >= REPORT_EVERY or done == self.total):
+            self.last, self.done = now, done
             self.progress(SETTLED, done, self.total)
 
 

@@ -286,8 +286,31 @@ class Run:
         return f"<Run of {self.method}{about}, {of}: {counts or 'none yet'}>"
 
     def why(self, feature: int | str) -> str:
-        """Explain in one sentence what happened to a feature."""
+        """Explain in one sentence what happened to a feature, or why a column is none."""
+        if isinstance(feature, str) and (left_out := self.left_out(feature)):
+            return left_out
         return self.with_encoding(self.log.number(feature), self.log.why(feature))
+
+    def left_out(self, column: str) -> str:
+        """Return why a column of the data is not a feature; "" if it is one, or is not known."""
+        source = self.source
+        details = source.get("details") or {}
+        roles = {
+            "it is the target": [source.get("target_name")],
+            "it is the key, which says which row is which": [source.get("key")],
+            "it holds the weights of the rows": [source.get("weights")],
+            "it says which rows belong together": [source.get("row_groups")],
+            "it is a covariate, which the others are adjusted for": source.get("given") or [],
+            "it holds dates; --dates number (dates='number') takes them as days": (
+                details.get("dates_left_out") or []
+            ),
+            "it was ignored on request (--ignore, ignore=)": details.get("ignored") or [],
+        }
+        why = next((why for why, names in roles.items() if column in names), "")
+        if f", {column!r}," in f", {details.get('row_labels_passed_over', '')},":
+            why = "it labels the rows"
+        is_feature = not why or self.log.names.find(column) is not None
+        return "" if is_feature else f"{column} is not among the features: {why}"
 
     def instead(self, feature: int | str) -> list[StandIn]:
         """Return the features that could take the place of a feature, the most relevant first.

@@ -77,11 +77,12 @@ class Roles:
         given |= {"dates": dates} if dates == "number" else {}
         self.options = {k: v for k, v in given.items() if v}
 
-    def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
-        """Return the entry of `tamis info` about row labels that are not used."""
+    def passed_over(self, row_labels: Iterable[str]) -> dict[str, Any]:
+        """Return the entries of `tamis info` about columns that were ignored, and row labels."""
         used = self.aside | set(self.categorical)
         unused = [repr(name) for name in row_labels if name not in used]
-        return {"row_labels_passed_over": ", ".join(unused)} if unused else {}
+        found: dict[str, Any] = {"row_labels_passed_over": ", ".join(unused)} if unused else {}
+        return found | ({"ignored": list(self.ignore)} if self.ignore else {})
 
     def features(
         self, where: str, names: Sequence[str], row_labels: Collection[str] = ()
