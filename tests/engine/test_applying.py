@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 import tamis
 from tamis._registry import BATCH_METHODS
+from tamis.core.errors import DataWarning, InputError
 from tamis.engine.runs import open_run, save_run
 from tamis.sources.axis import write_rows, write_store
 
@@ -303,3 +304,43 @@ def test_estimators_have_scores_a_ranking_and_a_support():
         assert fitted.scores_.shape == (6,)
         assert np.flatnonzero(fitted.support_).tolist() == fitted.kept_.tolist()
         assert sorted(fitted.ranking_.tolist()) == fitted.kept_.tolist()
+
+
+def with_phenotypes(folder, genes, **reading):
+    """Return a matrix of samples whose target is in a table of its own, in another order."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 6)), [f"s{i}" for i in range(40)], list("abcdef"))
+    X.index.name = "sample"
+    sick = pd.DataFrame({"sample": X.index, "sick": (X["c"] > 0).astype(int).to_numpy()})
+    sick.sample(frac=1, random_state=1).to_csv(folder / "sick.csv", index=False)
+    (X.T if reading else X).to_csv(folder / genes)
+    path, y = str(folder / genes), str(folder / "sick.csv")
+    return X, sick, lambda: tamis.open(path, y=y, key="sample", target="sick", **reading)
+
+
+def test_a_matrix_is_written_with_the_target_of_another_table(tmp_path):
+    X, sick, opened = with_phenotypes(tmp_path, "genes.csv", transpose=True)
+    run = tamis.select(opened(), "saola")
+    assert run.kept_names == ["c"]
+    open_run(save_run(run, tmp_path / "run")).apply(opened(), tmp_path / "small.csv")
+    found = pd.read_csv(tmp_path / "small.csv").set_index("sample")
+    assert found["c"].to_numpy() == pytest.approx(X["c"].loc[found.index].to_numpy())
+    assert found["sick"].tolist() == sick.set_index("sample")["sick"].loc[found.index].tolist()
+
+
+def test_a_table_is_not_written_with_the_target_of_another_one(tmp_path):
+    *_, opened = with_phenotypes(tmp_path, "table.csv")
+    run = tamis.select(opened(), "saola")
+    with pytest.raises(InputError, match=r"^a table is written as it is, without the phenotypes"):
+        run.apply(opened(), tmp_path / "small.csv")
+
+
+def test_a_table_is_not_written_without_the_rows_that_have_no_target(tmp_path):
+    X = pd.DataFrame({"a": np.arange(30.0), "y": np.arange(30) // 15}).astype(float)
+    X.loc[3, "y"] = np.nan
+    X.to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(DataWarning, match=r"^1 row has no 'y'"):
+        source = tamis.open(tmp_path / "t.parquet", target="y", missing_target="drop")
+    run = tamis.select(source, "saola")
+    with pytest.raises(InputError, match="leave missing_target"):
+        run.apply(source, tmp_path / "small.csv")

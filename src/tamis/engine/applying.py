@@ -104,11 +104,6 @@ def apply_run(
     target, named = source.target_name, source.keys()
     key = None if named is None else named[0]
     original = source.original(names) is not None
-    if not original and isinstance(source, Wrapper) and source.column_names is not None:
-        raise InputError(
-            "a table is written as it is, without the phenotypes of y=; leave y (--y) out, and "
-            "join them with the result"
-        )
     if ending in STORES:
         made = _write_store(path, _picked(source, taken, names), force, progress)
         has_target = None if made.target() is None else target or "target"

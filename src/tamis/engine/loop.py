@@ -149,7 +149,7 @@ class Settled:
     done: int = 0
 
     def __call__(self, done: int) -> None:
-        """Report that `done` features are settled, if it is time to; the loop and selectors call it."""
+        """Report that `done` features are settled, if it is time to and was not reported yet."""
         now = time.monotonic()
         if done != self.done and (now - self.last >= REPORT_EVERY or done == self.total):
             self.last, self.done = now, done

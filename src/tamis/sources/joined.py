@@ -7,15 +7,15 @@ a warning.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.core.errors import SourceError, warn
+from tamis.core.errors import InputError, SourceError, warn
 from tamis.core.names import Names
 from tamis.core.sentences import counted
 from tamis.sources.base import (
@@ -150,6 +150,11 @@ class _Joined(Wrapper):
 
     n_rows: int = 0
     target_name: str | None = None
+    #: Why its columns cannot be streamed as they are in the file.
+    as_it_is: ClassVar[str] = (
+        "a table is written as it is, without the phenotypes of y=; leave y (--y) out, and join "
+        "them with the result"
+    )
 
     def __init__(self, source: Source, join: Join) -> None:
         super().__init__(source)
@@ -196,6 +201,12 @@ class _Joined(Wrapper):
         found = self._source.column(name)
         return None if found is None else np.asarray(found)[self._join.rows]
 
+    def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any] | None:
+        """Refuse tables, which are written as they are; other data holds numbers only."""
+        if self._source.original(names, text) is not None:
+            raise InputError(self.as_it_is)
+        return None
+
     def fingerprint(self) -> str:
         """Return a short hash of the data and of what was joined."""
         return short_hash(self._source.fingerprint(), self._join.fingerprint)
@@ -229,6 +240,11 @@ class JoinedRows(_Joined, RowSource):
 
 class _Known(_Joined):
     """The rows of a source that have a target."""
+
+    as_it_is: ClassVar[str] = (
+        "a table is written as it is, with the rows that have no target; leave missing_target "
+        "(--missing-target) out"
+    )
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:  # type: ignore[override]
         """Return the keys of the rows, if the source has any."""
