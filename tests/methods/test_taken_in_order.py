@@ -10,7 +10,17 @@ from sklearn.base import clone
 from slow_worlds import decoys, osfs_world
 
 from tamis import (
-    CFS, FCBF, HITONPC, MRMR, OSFS, SAOLA, Consistency, FastOSFS, FisherZ, GSquared, Sieve,
+    CFS,
+    FCBF,
+    HITONPC,
+    MRMR,
+    OSFS,
+    SAOLA,
+    Consistency,
+    FastOSFS,
+    FisherZ,
+    GSquared,
+    Sieve,
 )  # fmt: skip
 from tamis.core.errors import ParameterError
 from tamis.methods.streaming import sieve

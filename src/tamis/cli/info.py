@@ -84,7 +84,7 @@ def _of_run(data: str) -> dict[str, Any]:
     from tamis.engine.runs import open_run
 
     run, unfinished = open_run(data), {}
-    if is_persistent(Path(data)) and (saved := read_saved(data)).must_be_resumed():
+    if is_persistent(Path(data)) and (saved := read_saved(data)).left_to_do():
         after = "; ".join(saved.status()["unfinished"])
         unfinished = {"unfinished": f"{after}; resume it with: tamis resume {shlex.quote(data)}"}
     return {

@@ -35,7 +35,7 @@ from tamis.core.sentences import counted, suggestion
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
-    from tamis.methods import Rule
+    from tamis.methods import ColumnSelector, Rule
 
 
 def _method_name(value: str) -> str:
@@ -264,8 +264,7 @@ def _select(options: Any, begun: float) -> Run:
         report = report if page is None else page.relay(report)
         repeats = {name: getattr(options, name) for name in ("stability", "judge")}
         repeats = {name: value for name, value in repeats.items() if value is not None}
-        chosen = rule.to_selector()
-        chosen.rows_are_split = bool(repeats)
+        chosen = _for_parts(rule) if repeats else rule
         every, on_cluster = options.checkpoint, "cluster" in options.execution
         in_memory = every is None and not on_cluster and source.is_small(options.memory)
         store = None if in_memory else cache
@@ -287,7 +286,8 @@ def _select(options: Any, begun: float) -> Run:
             if run.state is not None:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}
-            _repeat(run, columns, options, report)
+            if repeats:
+                _repeat(run, columns, options, report)
             save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
@@ -301,6 +301,13 @@ def _select(options: Any, begun: float) -> Run:
         if page is not None:
             page.show(page_of_run(run, out))
     return run
+
+
+def _for_parts(rule: Rule) -> ColumnSelector:
+    """Return a selector that will also run on parts of the rows."""
+    selector = rule.to_selector()
+    selector.rows_are_split = True
+    return selector
 
 
 def _repeat(run: Run, columns: Any, options: Any, progress: Any) -> None:

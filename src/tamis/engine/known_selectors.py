@@ -240,23 +240,23 @@ def load_class(where: str) -> Any:
     return found
 
 
-def saved_form(selector: ColumnSelector) -> dict[str, Any]:
-    """Return what identifies a selector in a file, as `selector_from` takes it.
+def saved_form(rule: Rule) -> dict[str, Any]:
+    """Return what identifies a rule in a file, as `rule_from` takes it.
 
-    That is its method, the import path of its rule if it is not part of tamis, and its parameters
+    That is its method, its import path if it is not part of tamis, and its parameters
     as numbers, strings and measures by name.
     """
-    kind = type(selector.rule)
+    kind = type(rule)
     return {
-        "method": selector.method,
-        "class": None if BY_METHOD.get(selector.method) is kind else place_of(kind),
+        "method": rule.name,
+        "class": None if BY_METHOD.get(rule.name) is kind else place_of(kind),
         "selector_parameters": {
             key: {"measure": named(value)}
             if isinstance(value, Measure)
             else {"by_name": dict(value)}
             if isinstance(value, Mapping)
             else value
-            for key, value in selector.rule.get_params().items()
+            for key, value in rule.get_params().items()
         },
     }
 

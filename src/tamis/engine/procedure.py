@@ -56,15 +56,17 @@ class Procedure:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values; nothing if they cannot say what was done."""
-        common, stop = self.common, Stop.of(self.common.stop)
-        encoding = Encoding(common.encode, common.missing)
-        plain = common.encode is None and common.missing == "auto"
+        common, stop, encoding = self.common, None, None
+        if common.stop is not None:
+            stop = Stop.of(common.stop)
+        if common.encode is not None or common.missing != "auto":
+            encoding = Encoding(common.encode, common.missing)
         keep = [common.keep] if isinstance(common.keep, str | int) else common.keep
         found = {
-            **saved_form(self.rule.to_selector()),
+            **saved_form(self.rule),
             "target": self.target,
             "task": common.task,
-            "encoding": None if plain else encoding.settings(),
+            "encoding": None if encoding is None else encoding.settings(),
             "keep": None if keep is None else np.asarray(keep, object).tolist(),
             "stop": None if stop is None else stop.settings(),
             "beside": {name: _by_name(name, value) for name, value in self.beside.items()},
@@ -73,7 +75,8 @@ class Procedure:
             text = json.dumps(found, allow_nan=False)
         except (TypeError, ValueError):
             return {}
-        return dict(json.loads(text)) if encoding.known_by_name else {}
+        is_known = encoding is None or encoding.known_by_name
+        return dict(json.loads(text)) if is_known else {}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], kind: Any, again: Mapping[str, Any]) -> Self:

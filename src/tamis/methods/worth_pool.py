@@ -20,7 +20,7 @@ from tamis.kernels.worth import (
     store_pairs,
     take_in,
 )
-from tamis.measures.measure import Floats, Ints
+from tamis.measures.measure import Floats, Ints, PreparedColumn
 from tamis.methods.measured import Arrival, Kept
 
 #: Relevance that is equal to so many digits is tied.
@@ -143,12 +143,13 @@ class Pool(Kept):
         if not len(every):
             return
         ready = panel.prepare(columns, every)
+        kept = [PreparedColumn(ready, i) for i in every.tolist()]
         left = np.diag(rounded_worths(self.relevance**2))
         for i in every.tolist():
-            panel.add(ready[i])
+            panel.add(kept[i])
             later = every[i + 1 :]  # each pair is compared when the later one comes
             _, left[later, i], left[i, later] = rounded_worths(panel.beyond_last(ready, later))
-        self.keys = np.array([content_key(column) for column in ready], np.int64)
+        self.keys = np.array([content_key(column) for column in kept], np.int64)
         self.tables = Tables.of_pairs(left, self.relevance, self.keys)
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
@@ -301,7 +302,7 @@ class Newcomers:
         pool, n = self.pool, len(self.pool)
         pool.make_room()
         self._widen()
-        t, column = pool.tables, self.columns[self.first + i]
+        t, column = pool.tables, PreparedColumn(self.columns, self.first + i)
         if not self.keys[i]:
             self.keys[i] = content_key(column)
         (features, slots), is_kept = np.empty((2, n + 1), np.int64), np.empty(n + 1, np.bool_)
@@ -345,4 +346,4 @@ class Newcomers:
         """Compute keys; they are needed only to decide between equals."""
         for i in which.tolist():
             if not self.keys[i]:
-                self.keys[i] = content_key(self.columns[self.first + i])
+                self.keys[i] = content_key(PreparedColumn(self.columns, self.first + i))

@@ -291,7 +291,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
         return
     unfinished = False
     with contextlib.suppress(TamisError):  # nothing that could be resumed
-        unfinished = read_saved(folder).must_be_resumed()
+        unfinished = read_saved(folder).left_to_do() != ""
     if unfinished:
         raise OutputError(
             f"{folder} holds a run that is not finished; resume it: tamis resume "

@@ -68,7 +68,7 @@ class SavedSelection:
                 f"{h['source']} after {counted(h['columns'], 'column')}"
                 for h in latest.values() if not h["done"]
             ] + [f"--{name}" for name in self.repeats()],
-            "must_be_resumed": self.must_be_resumed(),
+            "must_be_resumed": self.left_to_do() != "",
             "refused": self._refused(),
             "shown": self.shown() is not None,
         }  # fmt: skip
@@ -97,20 +97,20 @@ class SavedSelection:
             ]
         return entries
 
-    def must_be_resumed(self) -> bool:
-        """Return whether a resumable run was stopped before its end."""
-        return self.is_selecting() or bool(self.repeats())
+    def left_to_do(self) -> str:
+        """Return what a resumable run that was stopped has left to do: "columns" or "repeats".
 
-    def is_selecting(self) -> bool:
-        """Return whether a resumable run was stopped before its last column."""
+        It is "" for a run that has ended. Repeats on parts of the rows follow the last column.
+        """
         lines = [line for line in self.history if line["action"] == "select"]
-        return bool(lines) and not lines[-1]["done"]
+        if lines and not lines[-1]["done"]:
+            return "columns"
+        repeats = self.history[0].get("asked", {}).get("repeats")
+        return "repeats" if repeats and self.history[-1]["action"] == "select" else ""
 
     def repeats(self) -> dict[str, Any]:
         """Return what is still to be repeated on parts of the rows, after the last column."""
-        asked: dict[str, Any] = self.history[0].get("asked", {}).get("repeats", {})
-        last = self.history[-1]
-        return asked if last["action"] == "select" and last["done"] else {}
+        return dict(self.history[0]["asked"]["repeats"]) if self.left_to_do() == "repeats" else {}
 
     def _held(self) -> dict[str, str]:
         """Return how much is held, if dropped columns are too."""

@@ -261,7 +261,7 @@ class Selection:
         with self._writing(wait, say) as state, temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
                 facts = {"fingerprint": source.fingerprint(), **facts}
-            if state.must_be_resumed():  # they would precede the rest of the run
+            if state.left_to_do():  # they would precede the rest of the run
                 raise InputError(
                     f"{self.folder} holds a run that is not finished; resume it first: tamis "
                     f"resume {shlex.quote(os.fspath(self.folder))}"

@@ -204,7 +204,7 @@ class SelectionState(SavedSelection):
         self.folder, self.log = folder, run.log
         self.head = {
             "commit": 0,
-            **saved_form(selector),
+            **saved_form(selector.rule),
             "key": self.key,
             "target": self.target.fingerprint,
             "target_name": self.target_name,
@@ -353,7 +353,7 @@ class SelectionState(SavedSelection):
                 write_log(log, file, first=first, also=sorted(changed))
         shows = {"log_shows": self.exported[0], "log_shows_events": self.exported[1]}
         shows |= {"commit": self.head["commit"]}
-        facts, finished = self.head["run"], not self.is_selecting()
+        facts, finished = self.head["run"], self.left_to_do() != "columns"
         files = readable_files(log, facts, finished=finished, **shows)
         if "selected.csv" not in files:
             (folder / "selected.csv").unlink(missing_ok=True)

@@ -25,7 +25,6 @@ from tamis.sources.base import (
     Progress,
     RowSource,
     Source,
-    as_path,
     default_width,
     short_hash,
 )
@@ -523,7 +522,7 @@ def open_table(
         Names of columns, as in `Roles`: the one that identifies the rows; those that are not
         features; those whose numbers are names of categories. `dates` says what to do with dates.
     """
-    file, given = kind(as_path(path)), columns.Roles(target, **roles)
+    file, given = kind(os.fspath(path)), columns.Roles(target, **roles)
     if tokens is not None and long is not None:
         raise ParameterError("tokens= and long= cannot be combined; give one of them")
     if long is None and y is not None:
