@@ -247,6 +247,8 @@ class RoughSetRule(Rule):
 class RoughSetStream(FeatureStreamSelector):
     """Runs a rule that tries a newcomer with the kept set."""
 
+    _kept: KeptSet
+
     saved: ClassVar[Mapping[str, str]] = {
         "mean": "_kept.mean",
         "met": "_met",

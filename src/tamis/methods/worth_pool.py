@@ -276,7 +276,10 @@ class Newcomers:
         """Log what happened to newcomers and to the pool since the last call."""
         n = int(self._counts[0])
         if n:
-            log.append_events(reasons, *(array[:n] for array in self._events))
+            settled_by, features, codes, numbers, causes = self._events
+            log.append_events(
+                reasons, settled_by[:n], features[:n], codes[:n], numbers[:n], causes[:n]
+            )
             self._counts[0] = 0
 
     def is_room(self, start: int) -> bool:
