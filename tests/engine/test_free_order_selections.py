@@ -70,6 +70,22 @@ def test_any_order_of_feeds_ends_with_the_same_set(method, tmp_path) -> None:
         assert set(tamis.select(X, SAOLA(FisherZ(alpha=0.05)), y).kept_names) != expected
 
 
+@pytest.mark.parametrize("kind", [SAOLA, FastOSFS, OSFS, Sieve])
+def test_tables_of_noise_count_for_the_estimate_of_luck(kind, tmp_path) -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 60)
+    X = pd.DataFrame(rng.normal(size=(60, 24)), columns=[f"c{j}" for j in range(24)])
+    X["c0"] += 2 * y
+    measure = {"alpha": 0.1} if kind is Sieve else {"measure": FisherZ(alpha=0.1)}
+    fitted = kind(order="free", shadows=3, **measure).fit(X, y)
+    Selection.create(tmp_path / "run", y, kind(order="free", shadows=3, **measure))
+    for name in X:  # the last columns are noise, whose decoys may pass
+        Selection.open(tmp_path / "run").feed(X[[name]])
+    found = Selection.open(tmp_path / "run").run.trust["false_keeps"]
+    assert sum(found["worlds"])
+    assert tuple(found["worlds"]) == fitted.false_keeps_.worlds
+
+
 @pytest.mark.parametrize("method", MAKERS)
 def test_a_withdrawn_feature_gives_its_place_back(method, tmp_path) -> None:
     X, y = table(1)

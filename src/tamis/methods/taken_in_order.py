@@ -107,8 +107,9 @@ class TakenInOrder(FeatureOrder):
     #: The features that are kept, in order of arrival, and those that were decided about.
     _now: Ints
     _settled: Ints
-    #: How many decoys each world keeps.
+    #: How many decoys each world keeps, and how many of all worlds were judged.
     _false_keeps: list[int]
+    _n_judged: int
     #: The feature at each position of the order, for what `_kept` says.
     _at: Ints
 
@@ -117,7 +118,7 @@ class TakenInOrder(FeatureOrder):
     }  # fmt: skip
 
     def _begin(self) -> None:
-        self._parts, self._false_keeps = [], [0] * self.rule.shadows
+        self._parts, self._false_keeps, self._n_judged = [], [0] * self.rule.shadows, 0
         self._now = self._settled = self._at = np.zeros(0, np.int64)
         super()._begin()
 
@@ -148,7 +149,7 @@ class TakenInOrder(FeatureOrder):
     def end_table(self) -> None:
         """Decide about all relevant features, if some of them are new."""
         super().end_table()
-        if len(self._held_features) > len(self._settled):
+        if len(self._held_features) > len(self._settled) or self._n_decoys > self._n_judged:
             self._decide_again()
 
     def _after_withdrawal(self) -> None:
@@ -242,7 +243,14 @@ class TakenInOrder(FeatureOrder):
                 self._false_keeps = list(self._shadows.false_keeps(self._kept, 0).worlds)
         finally:
             self.log_, self._shadows, self.on_settled = own
+        self._n_judged = self._n_decoys
         return log
+
+    @property
+    def _n_decoys(self) -> int:
+        """How many decoys are held."""
+        worlds = () if self._shadows is None else self._shadows.worlds
+        return sum(len(world.decoys) for world in worlds)
 
     def _empty(self, rule: Any, width: int) -> Any:
         """Return an empty kept set for so many features, whose work counts as that of the last."""
@@ -328,6 +336,7 @@ class TakenInOrder(FeatureOrder):
         """Return what the stream needs to resume, besides target, log and held columns."""
         state = super().state()
         state["numbers"]["decoys_kept"] = [int(count) for count in self._false_keeps]
+        state["numbers"]["decoys_judged"] = self._n_judged
         return state
 
     def restore(
@@ -336,6 +345,7 @@ class TakenInOrder(FeatureOrder):
         """Resume from a `state` as if the stream had never been saved."""
         super().restore(y, state, columns, log)
         self._false_keeps = [int(count) for count in state["numbers"].get("decoys_kept", ())]
+        self._n_judged = int(state["numbers"].get("decoys_judged", 0))
         return self
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
