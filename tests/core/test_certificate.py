@@ -185,3 +185,14 @@ def test_a_log_without_p_values_certifies_nothing_and_says_so():
         with pytest.raises(InputError, match="holds no p-values, so nothing can be certified"):
             run.certificate(0.1)
         assert unasked_words(run) == {}
+
+
+def test_covariates_are_named(tmp_path):
+    X, y = data()
+    X = X.assign(age=np.arange(len(X)) % 7, site=np.arange(len(X)) % 3)
+    for names, words in ((["age"], "age is"), (["age", "site"], "age, site are")):
+        run = tamis.select(X, "saola", y, given=names, fdr=0.3, keep_state=True)
+        sentence = str(run.certificate(0.1))
+        assert f"is independent of the target once {words} known, whatever" in sentence
+        save_run(run, tmp_path / names[-1])
+        assert str(open_run(tmp_path / names[-1]).certificate(0.1)) == sentence

@@ -173,6 +173,11 @@ BAD = {
         "line 1 has one name, and the comma of '1,5' may be the decimal mark or separate two "
         "values; give decimal=',' (--decimal ,), or name both columns",
     ),
+    "tabs and spaces": (
+        'mpg\tweight\tyear y\n18.0   3504. 70\t"a car"\n15.0   3693. ?\t"a van"\n',
+        "some values are separated by tabs and others by spaces; write the file with one of them, "
+        "or pass on the data frame of pandas.read_csv(path, sep=r'\\s+')",
+    ),
 }  # fmt: skip
 
 

@@ -97,6 +97,8 @@ class Certificate:
         Numbers of kept features and of columns that count.
     by_arrival : bool
         Whether weights fall with the number of the column, so that more may follow.
+    given : tuple of str
+        The covariates that the p-values adjust for.
     """
 
     alpha: float
@@ -105,10 +107,17 @@ class Certificate:
     kept: int
     columns: int
     by_arrival: bool
+    given: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, log: DecisionLog, alpha: float, *, by_arrival: bool, columns: int | None = None
+        cls,
+        log: DecisionLog,
+        alpha: float,
+        *,
+        by_arrival: bool,
+        columns: int | None = None,
+        given: Sequence[str] = (),
     ) -> Certificate:
         """Return the certificate of the features that a log keeps.
 
@@ -125,7 +134,7 @@ class Certificate:
             weights = np.where(p <= REACHABLE, 1.0 / total, 0.0)
         passed = kept[certify(p, weights, alpha)].tolist()
         names = [log.names[feature] for feature in passed]
-        return cls(alpha, passed, names, len(kept), total, by_arrival)
+        return cls(alpha, passed, names, len(kept), total, by_arrival, tuple(given))
 
     def record(self) -> dict[str, Any]:
         """Return the certificate as plain values."""
@@ -136,11 +145,13 @@ class Certificate:
 
     def __str__(self) -> str:
         of = counted(self.kept, "kept feature")
+        known = f" once {', '.join(self.given)} are known" if self.given else ""
+        known = known.replace(" are ", " is ") if len(self.given) == 1 else known
         price = "by arrival, so that more columns may follow" if self.by_arrival else "equally"
         return (
             f"{len(self.features):,} of {of} are certified: of these, an expected share of at most "
-            f"{self.alpha:g} is independent of the target, whatever the dependence between columns "
-            f"and however they were selected (rows exchangeable; {self.columns:,} columns, "
+            f"{self.alpha:g} is independent of the target{known}, whatever the dependence between "
+            f"columns and however they were selected (rows exchangeable; {self.columns:,} columns, "
             f"weighted {price})"
         )
 

@@ -336,7 +336,8 @@ def certificate_of(run: Run, alpha: float, *, by_arrival: bool) -> Certificate:
             "small to certify anything; select with another encoder, or without one"
         )
     columns = run.trust.get("gate", {}).get("reachable")
-    return Certificate.of(run.log, alpha, by_arrival=by_arrival, columns=columns)
+    given = run.source.get("given") or ()
+    return Certificate.of(run.log, alpha, by_arrival=by_arrival, columns=columns, given=given)
 
 
 def trust_words(trust: Mapping[str, Any]) -> dict[str, str]:

@@ -216,7 +216,8 @@ def positions_of(columns: ColumnSource, names: Sequence[str], role: str) -> list
     at = {name: position for position, name in reversed(list(enumerate(found)))}
     for name in names:
         if name not in at:
-            raise InputError(no_such(columns.path or "the data", role, name, found))
+            others = [] if role == "keep" else _others(columns, at)
+            raise InputError(no_such(columns.path or "the data", role, name, [*others, *found]))
     return [at[name] for name in names]
 
 
@@ -230,6 +231,13 @@ def _beside(columns: ColumnSource, names: Sequence[str]) -> dict[str, tuple[Floa
             one = covariates_of(np.asarray(values).reshape(-1, 1))
             found[name] = one.values[:, 0], bool(one.is_text[0])
     return found
+
+
+def _others(columns: ColumnSource, features: Mapping[str, int]) -> list[str]:
+    """Return the columns that are not features but may have a role, such as phenotypes."""
+    keys = columns.keys()
+    taken = {*features, columns.target_name, keys[0] if keys else None}
+    return [name for name in columns.column_names or () if name and name not in taken]
 
 
 def _column(columns: ColumnSource, position: int) -> tuple[npt.NDArray[np.float64], bool]:

@@ -356,6 +356,8 @@ def _delimiter(
         return max(ragged, key=lambda split: (split.delimiter != " ", split.share))
     if header and not tried and decimal is None:
         _refuse_one_name(path, lines, whole)
+    if tried.keys() & {" ", "\t"}:
+        _refuse_mixed_blanks(path, lines, whole)
     if not tried and decimal == usual:  # one column of numbers with decimal commas
         return _Split.of(lines, ";", whole, header)
     return plain
@@ -369,6 +371,16 @@ def _refuse_one_name(path: str, lines: list[str], whole: bool) -> None:
         raise SourceError(
             f"{path}: line 1 has one name, and the comma of {values[0]!r} may be the decimal mark "
             "or separate two values; give decimal=',' (--decimal ,), or name both columns"
+        )
+
+
+def _refuse_mixed_blanks(path: str, lines: list[str], whole: bool) -> None:
+    """Raise an error if values are separated by blanks of both kinds: tabs here, spaces there."""
+    blanks = [line.replace("\t", " ") for line in lines]
+    if _Split.of(blanks, " ", whole, True).fits:
+        raise SourceError(
+            f"{path}: some values are separated by tabs and others by spaces; write the file with "
+            "one of them, or pass on the data frame of pandas.read_csv(path, sep=r'\\s+')"
         )
 
 
