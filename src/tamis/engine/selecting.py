@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from tamis._registry import load
 from tamis._version import versions
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.params import Number, check, refusing
+from tamis.core.params import Number, check, inherit_docs, refusing
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
@@ -103,21 +104,6 @@ def select(
         own brings it along.
     y : str or array-like, optional
         The name of the target's column, or its values if the data does not include them.
-    task : {"auto", "classification", "regression"}, default="auto"
-        What the target holds: classes, or numbers. "auto" decides by its type, by how many
-        different values it has and how often they repeat.
-    encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
-        Turn columns of numbers into categories, each independently. Columns of text and of few
-        whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
-    missing : {"auto", "error", "category", "delete"} or Missing, default="auto"
-        How missing values are handled. "auto": `AnyShape`, the measure of `Sieve`, gives them a bin
-        of their own; other measures raise an error. "category" makes them a category. "delete"
-        leaves them out of each comparison (pairwise deletion): correlations are then those of the
-        complete pairs, with their own degrees of freedom.
-    keep : sequence of names or numbers of columns, optional
-        Features that must stay. They come first, whatever their position, and are never dropped;
-        the others are compared with them: a feature that they make redundant is dropped, unless it
-        is the better predictor.
     given : names of columns, data frame or array, optional
         Covariates to adjust for, such as age, sex or principal components: columns of the data by
         name, which are then not candidates, or a table with one row per row. Correlations become
@@ -134,11 +120,6 @@ def select(
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
     fdr, gate : float and str, optional
         The false discovery rate, and how it is kept, as `fdr` and `gate` of the methods.
-    stop : dict or str, optional
-        End the selection before the last column, at the first of these: ``{"features": 20}``,
-        20 are kept; ``{"idle": 10_000}``, none of the last 10,000 was kept; ``{"accuracy": 0.95}``,
-        a decision tree predicts the class with this accuracy from the kept ones, in five folds.
-        The other columns are logged as not examined. For methods for feature streams.
     keep_state : bool, default=False
         Store the kept columns and the names seen, so that more columns can be fed to the folder
         that `save_run` writes.
@@ -251,6 +232,11 @@ def select(
     run.procedure, run.repeatable = procedure.record(), procedure
     run.state = state
     return run
+
+
+select.__doc__ = inherit_docs(
+    select.__doc__ or "", [CommonParameters], tuple(inspect.signature(select).parameters)
+)
 
 
 def row_roles(source: Source) -> dict[str, Any]:

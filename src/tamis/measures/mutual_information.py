@@ -30,7 +30,7 @@ from scipy.special import chdtri
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
-from tamis.core.params import Number, OneOf, check
+from tamis.core.params import Number, OneOf, check, inherit_docs
 from tamis.core.target import Target
 from tamis.kernels.information import (
     dense_relevance,
@@ -67,7 +67,18 @@ FEW = 64
 
 @dataclass(frozen=True)
 class InformationMeasure(Measure):
-    """Base of both measures: counting, cutoffs, panels."""
+    """Base of both measures: counting, cutoffs, panels.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its strength with the class is above this.
+    alpha : float, optional
+        Gate by a test of independence at this level instead.
+    statistic : {"exact", "g2"}, default="exact"
+        That test: one with valid p-values, exact for flags and rare values (docs/trust.md); or
+        G-squared with the chi-square law, as in the papers.
+    """
 
     threshold: float = 0.0
     alpha: float | None = None
@@ -201,16 +212,6 @@ class InformationMeasure(Measure):
 class MutualInformation(InformationMeasure):
     """Mutual information I(X;Y) in bits.
 
-    Parameters
-    ----------
-    threshold : float, default=0.0
-        A feature is relevant when its information with the class is above this.
-    alpha : float, optional
-        Gate by a test of independence at this level instead.
-    statistic : {"exact", "g2"}, default="exact"
-        That test: one with valid p-values, exact for flags and rare values (docs/trust.md); or
-        G-squared with the chi-square law, as in the papers.
-
     Examples
     --------
     >>> import numpy as np
@@ -227,16 +228,6 @@ class MutualInformation(InformationMeasure):
 class SymmetricUncertainty(InformationMeasure):
     """Symmetrical uncertainty SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), between 0 and 1.
 
-    Parameters
-    ----------
-    threshold : float, default=0.0
-        A feature is relevant when its uncertainty with the class is above this.
-    alpha : float, optional
-        Gate by a test of independence at this level instead.
-    statistic : {"exact", "g2"}, default="exact"
-        That test: one with valid p-values, exact for flags and rare values (docs/trust.md); or
-        G-squared with the chi-square law, as in the papers.
-
     Examples
     --------
     >>> import numpy as np
@@ -247,6 +238,11 @@ class SymmetricUncertainty(InformationMeasure):
     name: ClassVar[str] = "symmetric_uncertainty"
     symbol: ClassVar[str] = "SU({a}, {b})"
     _symmetric: ClassVar[bool] = True
+
+
+for _kind in (MutualInformation, SymmetricUncertainty):
+    _names = ("threshold", "alpha", "statistic")
+    _kind.__doc__ = inherit_docs(_kind.__doc__ or "", [InformationMeasure], _names)
 
 
 class InformationPanel(RowListPanel):

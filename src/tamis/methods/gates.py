@@ -195,8 +195,16 @@ def _integral(t: Any, power: bool) -> Any:
 # --- gates for streams -------------------------------------------------------------------------
 
 
+def _number(at: int) -> Any:
+    """Return a property: one of the numbers that kernels count in."""
+    return property(lambda self: int(self._numbers[at]))
+
+
 class InvestingGate(Gate):
     """Base of gates whose levels rise with every find, for a while."""
+
+    tests: Any = _number(0)
+    finds: Any = _number(2)
 
     #: Half of the error may be spent before the first find.
     start: ClassVar[float] = 0.5
@@ -217,16 +225,6 @@ class InvestingGate(Gate):
         self._finds = Growable(np.int64)
         self.level = min(most, self.scale * wealth * (power_share if self.power else share)(1.0))
         self._grow()
-
-    @property
-    def tests(self) -> int:  # type: ignore[override]
-        """Number of tests so far."""
-        return int(self._numbers[0])
-
-    @property
-    def finds(self) -> int:  # type: ignore[override]
-        """Number of finds so far."""
-        return int(self._numbers[2])
 
     def _grow(self) -> None:
         """Make a tree with room for twice the present tests, and add all finds to it again."""
@@ -361,22 +359,15 @@ class Addis(Saffron):
 class SpendingGate(Gate):
     """Base of gates whose levels depend on the number of tests and finds only."""
 
+    tests: Any = _number(0)
+    finds: Any = _number(1)
+
     kind: ClassVar[int]
 
     def __init__(self, alpha: float) -> None:
         super().__init__(alpha)
         self._numbers = np.zeros(2, np.int64)
         self.level = alpha * factor(0, self.kind) * share(1.0)
-
-    @property
-    def tests(self) -> int:  # type: ignore[override]
-        """Number of tests so far."""
-        return int(self._numbers[0])
-
-    @property
-    def finds(self) -> int:  # type: ignore[override]
-        """Number of finds so far."""
-        return int(self._numbers[1])
 
     def _test(self, p: Floats, least_p: Floats, watch: Floats, met: Met) -> None:
         self.level = spend(

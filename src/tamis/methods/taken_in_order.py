@@ -98,6 +98,13 @@ class Held:
         )
 
 
+def _of_held(name: str, kind: type) -> Any:
+    """Return a property: an array about all features that are held."""
+    return property(
+        lambda self: np.concatenate([np.zeros(0, kind), *(getattr(p, name) for p in self._parts)])
+    )
+
+
 class TakenInOrder(FeatureOrder):
     """Holds relevant features, and lets a rule, whose machinery is a later base, take them."""
 
@@ -272,23 +279,9 @@ class TakenInOrder(FeatureOrder):
         self._parts = [Held.joined(self._parts)]
         return self._parts[0]
 
-    def _of_held(self, name: str, kind: type) -> Any:
-        return np.concatenate([np.zeros(0, kind), *(getattr(one, name) for one in self._parts)])
-
-    @property
-    def _held_features(self) -> Ints:
-        found: Ints = self._of_held("features", np.int64)
-        return found
-
-    @property
-    def _held_relevance(self) -> Floats:
-        found: Floats = self._of_held("strengths", np.float64)
-        return found
-
-    @property
-    def _held_levels(self) -> Floats:
-        found: Floats = self._of_held("levels", np.float64)
-        return found
+    _held_features: Any = _of_held("features", np.int64)
+    _held_relevance: Any = _of_held("strengths", np.float64)
+    _held_levels: Any = _of_held("levels", np.float64)
 
     @property
     def _held_status(self) -> Ints:
@@ -305,7 +298,8 @@ class TakenInOrder(FeatureOrder):
     @property
     def candidates(self) -> Ints:
         """All relevant features, in order of arrival."""
-        return self._held_features
+        features: Ints = self._held_features
+        return features
 
     @property
     def false_keeps_(self) -> FalseKeeps:
