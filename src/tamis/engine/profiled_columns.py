@@ -22,7 +22,7 @@ from tamis.sources.tables import dates
 from tamis.sources.tables.table_columns import as_words, coded, floats, kind_of, sorted_words
 from tamis.sources.text.csv_text import CsvText
 from tamis.sources.text.dialect import MARKS
-from tamis.sources.text.units import NO_UNIT, Unit, number_pattern, unit_of
+from tamis.sources.text.units import NO_UNIT, Unit, digits_in, number_pattern, unit_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -347,15 +347,13 @@ def _special(values: npt.NDArray[np.float64], kind: ColumnKind, gaps: int | None
 
 def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> Columns:
     """Describe a column of text: numbers, dates or words."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     words = sorted_words(text)
     if not len(words):
         return _of_numbers(np.full(len(text), np.nan), name)
-    unit = unit_of(words[:1000].to_pylist(), decimal or ".") or NO_UNIT
-    is_number = pc.match_substring_regex(words, unit.pattern(decimal or "."))
-    numbers = pc.sum(is_number.cast(pa.int64())).as_py()
+    some = words[:1000].to_pylist()
+    numbers, unit, is_number = _numbers_among(words, some, decimal or ".")
     if numbers == len(words) and decimal is not None:
         distinct = -1 if _in_exponents(words) else len(words)
         found = _of_numbers(floats(plain(text, decimal, unit)), name, distinct)
@@ -367,13 +365,13 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
     found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
-    if may_be_dates and dates.orders(words[:1000].to_pylist()):
+    if may_be_dates and dates.orders(some):
         found.kinds[0] = ColumnKind.DATES
     elif decimal is not None and 2 * numbers >= len(words):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         others = words.filter(pc.invert(is_number))
         found.others[0] = others[: _NAMED + 1].to_pylist()
-    elif decimal is not None and 2 * _with_other_mark(words, decimal) >= len(words):
+    elif is_number is not None and decimal is not None and _with_other_mark(words, decimal):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         found.others[0] = words[: _NAMED + 1].to_pylist()
     elif found.as_text[0] and unit != NO_UNIT:
@@ -389,6 +387,21 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     return found
 
 
+def _numbers_among(words: Any, some: list[str], mark: str) -> tuple[int, Unit, Any]:
+    """Return how many words are numbers, with which unit, and which ones.
+
+    If fewer than half have a digit, nothing depends on the few that are numbers: 0, and None.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(some) == len(words) and 2 * digits_in(some) < len(some):
+        return 0, NO_UNIT, None
+    unit = unit_of(some, mark) or NO_UNIT
+    is_number = pc.match_substring_regex(words, unit.pattern(mark))
+    return pc.sum(is_number.cast(pa.int64())).as_py(), unit, is_number
+
+
 def _in_exponents(words: Any) -> bool:
     """Return whether numbers in text are measurements, such as 1.5e300 or 12345678901234567.25."""
     import pyarrow.compute as pc
@@ -396,14 +409,14 @@ def _in_exponents(words: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(words, "[eE.]")).as_py())
 
 
-def _with_other_mark(words: Any, decimal: str) -> int:
-    """Return how many texts are numbers with the other decimal mark; a reader refuses them."""
+def _with_other_mark(words: Any, decimal: str) -> bool:
+    """Return whether half the texts are numbers with the other mark; a reader refuses them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     other = next(mark for mark in MARKS if mark != decimal)
     is_number = pc.match_substring_regex(words, number_pattern(other))
-    return int(pc.sum(is_number.cast(pa.int64())).as_py() or 0)
+    return 2 * int(pc.sum(is_number.cast(pa.int64())).as_py() or 0) >= len(words)
 
 
 def plain(text: Any, decimal: str, unit: Unit = NO_UNIT) -> Any:

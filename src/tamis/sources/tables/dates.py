@@ -25,6 +25,7 @@ _ORDERS: dict[Order, str] = {
     "d Mon y": rf"^\s*{_DAY}[- ](?P<month>[A-Za-z]{{3}})[a-z]*[- ]{_YEAR}{_TIME}\s*$",
 }
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DIGIT = re.compile(r"\d")
 _SECONDS = 86_400.0
 
 
@@ -64,7 +65,7 @@ def orders(values: Sequence[str]) -> list[Order]:
     >>> orders(["2024-02-29"]), orders(["13/01/2024", "02/01/2024"]), orders(["1.5"])
     (['ymd'], ['dmy'], [])
     """
-    if not values:
+    if not values or not _DIGIT.search(values[0]):
         return []
     return [order for order in _ORDERS if all(_is_date(value, order) for value in values)]
 

@@ -49,7 +49,7 @@ from tamis.sources.tables.table_columns import (
 )
 from tamis.sources.text.csv_text import CsvText, ReadAgainError, usual_gaps
 from tamis.sources.text.dialect import MARKS, Dialect, detect, looks_like_values, noted, said
-from tamis.sources.text.units import NO_UNIT, Unit, number_pattern, unit_of
+from tamis.sources.text.units import NO_UNIT, Unit, digits_in, number_pattern, unit_of
 from tamis.sources.text_files import TextFile
 
 #: Default maximum length of a line in bytes.
@@ -246,7 +246,7 @@ class CsvRows(RowSource):
         aside = {*text, *self._roles.categorical, *self._original}
         if types[name] != pa.large_string() or name in aside:
             return None
-        return self._text.dialect.numbers(self._text.names.index(name), self._text.gaps)
+        return self._text.dialect.numbers(self._text.number[name], self._text.gaps)
 
     def column(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of one column, numbers or text, or None if it does not exist."""
@@ -307,7 +307,6 @@ class CsvRows(RowSource):
     def _find_dates(self) -> list[str]:
         """Find columns of dates in the first lines; return those that are left out."""
         text, found = self._text, list[str]()
-        number = {name: j for j, name in enumerate(text.names)}
         for name in self._features:
             if name in self._roles.categorical:
                 continue
@@ -316,14 +315,15 @@ class CsvRows(RowSource):
                 self._made[name] = date_columns.days
                 found.append(name)
             elif kind == "text":
-                values = text.dialect.column(number[name], text.gaps)
+                values = text.dialect.column(text.number[name], text.gaps)
                 orders = date_columns.orders(values)
                 if orders:
                     self._made[name] = _dates_in_text(orders, values, what, self._roles.dates)
                     found.append(name)
         if not found or self._roles.dates == "number":
             return []
-        left = [name for name in self._features if name not in found]
+        dates = set(found)
+        left = [name for name in self._features if name not in dates]
         if not left:
             raise SourceError(
                 f"{self.path} has only dates ({listed(found)}) besides the target; take them as "
@@ -335,12 +335,16 @@ class CsvRows(RowSource):
         return found
 
     def _batches(self, names: list[str]) -> Iterator[Any]:
-        for batch in self._text.batches({name: self._types[name] for name in names}):
-            for name, make in self._made.items():
-                if name in names:
-                    at = batch.schema.get_field_index(name)
-                    batch = batch.set_column(at, name, make(batch.column(name)))
-            yield batch
+        import pyarrow as pa
+
+        types = {name: self._types[name] for name in names}
+        number = {name: j for j, name in enumerate(types)}
+        made = [(number[name], make) for name, make in self._made.items() if name in number]
+        for batch in self._text.batches(types):
+            columns = batch.columns
+            for at, make in made:
+                columns[at] = make(columns[at])
+            yield pa.record_batch(columns, names=list(types)) if made else batch
 
     def _learn(self, progress: Progress = silent) -> None:
         """Read the file once: rows, categories and the target; keep it if it is small."""
@@ -404,7 +408,7 @@ class CsvRows(RowSource):
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if is_number or pa.types.is_null(kind):
             return pa.float64()
-        unit = text.dialect.numbers(text.names.index(name), text.gaps)
+        unit = text.dialect.numbers(text.number[name], text.gaps)
         if unit is not None:
             self._made[name] = partial(self._plain_numbers, name)
         if unit is not None and unit != NO_UNIT:
@@ -460,8 +464,10 @@ class CsvRows(RowSource):
 
         if name in self._roles.categorical or not len(words):
             return
-        mark = self._text.dialect.decimal
-        unit = unit_of(words[:1000].to_pylist(), mark)
+        mark, some = self._text.dialect.decimal, words[:1000].to_pylist()
+        if len(some) == len(words) and 2 * digits_in(some) < len(some):  # quickly: all are words
+            return
+        unit = unit_of(some, mark)
         if unit is not None:
             others = words.filter(pc.invert(pc.match_substring_regex(words, unit.pattern(mark))))
             if 0 < 2 * len(others) <= len(words):

@@ -66,6 +66,8 @@ class CsvText:
     ----------
     names : list of str
         Names of the columns.
+    number : dict
+        Where each name is; of equal names, the first.
     guessed : dict
         Arrow types guessed from the first lines, by name.
     gaps : list of str
@@ -99,6 +101,7 @@ class CsvText:
             ) from error
         found, self.names = self.names, _usable(self.names)
         self._is_renamed = found != self.names
+        self.number = {name: j for j, name in reversed(list(enumerate(self.names)))}
         self.guessed = dict(zip(self.names, schema.types, strict=True))
 
     def batches(self, types: Mapping[str, Any], *, raw: bool = False) -> Iterator[Any]:

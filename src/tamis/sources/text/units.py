@@ -48,6 +48,7 @@ def groups(decimal: str) -> str:
 
 
 NUMBERS = {mark: re.compile(number_pattern(mark)) for mark in ".,"}
+_DIGIT = re.compile(r"\d")
 _SIGNED = re.compile(
     rf"^\(?[-+]?(?P<before>[{_CURRENCIES}]|(?:{_CODES})(?=[ \u00a0\d]))?{_SPACE}"
     rf"(?P<number>[-+]?[\d.,][\d., '{_FIXED}\u2019]*?){_SPACE}"
@@ -104,6 +105,11 @@ class Unit:
 NO_UNIT = Unit()
 
 
+def digits_in(values: Iterable[str]) -> int:
+    """Return how many texts have a digit; the others are neither numbers nor dates."""
+    return sum(map(bool, map(_DIGIT.search, values)))
+
+
 def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
     """Return the unit that most values carry, or None if most are not numbers with one.
 
@@ -112,6 +118,8 @@ def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
     >>> unit_of(["1a", "2b", "3a", "4b"], ".") is None
     True
     """
+    if 4 * digits_in(values) < 3 * len(values):  # quickly: too few can fit below
+        return None
     kinds: Counter[tuple[str, str]] = Counter()
     for value in values:
         if NUMBERS[decimal].match(value):
