@@ -222,8 +222,10 @@ def test_the_target_is_read_with_the_decimal_mark(tmp_path):
     assert source.target().tolist() == [1234.5, 2.5, 3.5]
 
 
-def test_svmlight_in_a_text_file_is_recognised(tmp_path):
-    (tmp_path / "a.txt").write_text("1 1:0.5 3:1\n-1 2:4 3:1\n")
+@pytest.mark.parametrize("end", ["", " # the second"])
+@pytest.mark.parametrize("query", ["", " qid:1"])
+def test_svmlight_in_a_text_file_is_recognised(tmp_path, query, end):
+    (tmp_path / "a.txt").write_text(f"1{query} 1:0.5 3:1\n-1{query} 2:4 3:1{end}\n")
     with pytest.raises(SourceError, match="looks like svmlight text; name it with format="):
         tamis.open(tmp_path / "a.txt")
     assert tamis.open(tmp_path / "a.txt", "svmlight").load()[0].shape == (2, 3)
