@@ -34,7 +34,7 @@ _SEP_LINE = re.compile(r"sep=(.)")
 _TITLE = 20
 #: Bytes of text, lines and values that are looked at.
 _SAMPLE, _LINES, _VALUES = 1 << 20, 1_000, 200_000
-#: A line of svmlight text: a label, then index:value, and perhaps a query before or a comment after.
+#: A line of svmlight text: a label, perhaps a query, index:value, and perhaps a comment.
 _SVMLIGHT = re.compile(r"[-+.\w]+( +qid:\d+)?( +\d+:[-+.\deE]+)+ *(#.*)?")
 #: Runs of spaces outside quotes, at the ends of a line or between values.
 _SPACES = re.compile(rb'"(?:[^"]|"")*"|^ +| +(?=\r?$)| +', re.MULTILINE)
