@@ -1,4 +1,4 @@
-"""Sentences with numbers and names, for explanations."""
+"""Fill numbers and names into sentences; what these say is in the methods (`reasons`)."""
 
 from __future__ import annotations
 
