@@ -175,3 +175,13 @@ def test_a_small_file_of_endless_empty_lines_is_refused(tmp_path, name):
     assert path.stat().st_size < 20_000
     with pytest.raises(SourceError, match="more than 32 MB of empty lines in a row"):
         tamis.select(tamis.open(path, **({"target": "y"} if "csv" in name else {})), "saola")
+
+
+def test_what_ends_the_reading_of_a_file_is_one_problem(tmp_path):
+    path = tmp_path / "a.csv.zst"
+    with pa.CompressedOutputStream(str(path), "zstd") as file:
+        for _ in range(40):
+            file.write(b"\n" * (1 << 20))
+    found = tamis.profile(path, target="y").problems
+    assert len(found) == 1
+    assert "more than 32 MB of empty lines in a row" in str(found[0])

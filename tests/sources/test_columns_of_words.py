@@ -12,7 +12,7 @@ import tamis
 from tamis.core.errors import TamisError
 from tamis.engine import profiled_columns
 from tamis.sources.tables import dates
-from tamis.sources.text import csv_table, units
+from tamis.sources.text import csv_table, csv_text, units
 
 WORDS = [
     "red", "blue sky", "x1", "A12", "kg", ".", ",", ".kg", "USD .", "n/a", "inf", "nan", "e5",
@@ -90,3 +90,23 @@ def test_csv_files(slowly, tmp_path):
     slowly()
     assert quick == outcomes(read, n=120)
     assert len({text for text in quick if "holds numbers" in text}) > 3
+
+
+def test_words_are_the_same_however_the_text_is_cut(tmp_path, monkeypatch):
+    rng = Random(3)
+    rows = [f"{k % 2},w{rng.randrange(900)},{rng.choice('xyz')},{rng.choice(['p', 'q', ''])}\n"
+            for k in range(3000)]  # fmt: skip
+    (tmp_path / "a.csv").write_text("".join(["y,a,b,c\n", *rows]))
+
+    def read():
+        source = tamis.open(tmp_path / "a.csv", target="y")
+        return np.asarray(source.load()[0]), source.vocabulary()
+
+    values, words = read()
+    assert [len(words[name]) for name in "abc"] == [len({*values[:, 0]}), 3, 2]
+    monkeypatch.setattr(csv_text, "_BLOCK", 4096)
+    for together in (0, 1 << 14, 16 << 20):
+        monkeypatch.setattr(csv_table, "_TOGETHER", together)
+        again, same = read()
+        assert np.array_equal(values, again, equal_nan=True)
+        assert same == words

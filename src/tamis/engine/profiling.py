@@ -207,7 +207,9 @@ class _Profiling:
         except SourceError as error:
             if self.path is None or self.format != "csv" or not os.path.isfile(self.path):
                 raise
-            # Text of which no column can be read: that is the one problem.
+            # Text of which no column can be read: that is the one problem, also if it was first
+            # met when the delimiter was looked for.
+            self.problems = [found for found in self.problems if found.sentence not in str(error)]
             self.problems.append(Finding("reading", [], 0, str(error)))
             self.columns, n_rows, y = Columns.joined(None, []), 0, None
         columns = self.columns

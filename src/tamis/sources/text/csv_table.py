@@ -56,6 +56,8 @@ from tamis.sources.text_files import TextFile
 LONGEST_LINE = 8_000_000
 #: Largest expected compression ratio, and bytes in memory per byte of text.
 _UNPACKED, _HELD = 8, 4
+#: Bytes of batches whose words are found together.
+_TOGETHER = 16 << 20
 
 
 class CsvRows(RowSource):
@@ -426,10 +428,22 @@ class CsvRows(RowSource):
         whole = [n for n in self._features if pa.types.is_integer(self._text.guessed[n])]
         n_rows, held, labels = 0, list[Any](), list[Any]()
         room = self.memory // 2 if self.fits() else 0
+        # A batch of a wide table has few rows: the words of several are found together.
+        several, size, together = list[Any](), 0, min(_TOGETHER, self.memory // 8)
+
+        def find_words() -> None:
+            for name in in_words:
+                parts = [words[name], *(one.column(name) for one in several)]
+                words[name] = sorted_words(pa.concat_arrays(parts))
+            several.clear()
+
         for batch in self._batches(names):
             n_rows += batch.num_rows
-            for name in in_words:
-                words[name] = sorted_words(pa.concat_arrays([words[name], batch.column(name)]))
+            several.append(batch)
+            size += batch.nbytes
+            if size > together:
+                find_words()
+                size = 0
             for name in set(whole) - set(in_words):
                 refuse_rounding(batch.column(name), f"{self.path}: column {name!r}")
             if self._roles.target is not None:
@@ -437,6 +451,7 @@ class CsvRows(RowSource):
             room -= batch.nbytes
             held = [*held, batch] if room > 0 else []
             progress("reading rows", self._text.file.done, self._text.file.size)
+        find_words()
         if n_rows == 0:
             raise SourceError(f"{self.path} has a header and no rows; give at least one row")
         for name in in_words:
