@@ -8,7 +8,7 @@ import pytest
 
 import tamis
 from tamis import MRMR, SAOLA, FisherZ, GroupSAOLA, judge, open_run, save_run, stability
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.methods.streaming.saola import SAOLARule
 
 
@@ -91,7 +91,10 @@ def test_other_data_and_other_parameters_are_refused(tmp_path) -> None:
         run.stability(X.drop(columns="age"), y)
     with pytest.raises(ParameterError, match="leave encode= out"):
         run.judge(X, y, encode="mdlp")
-    run.procedure, run.repeatable = {}, None
+    run.repeatable, run.procedure = None, {"method": 3}
+    with pytest.raises(SourceError, match="does not say how it selected"):
+        run.judge(X, y)
+    run.procedure = {}
     with pytest.raises(ParameterError, match="does not record how it selected"):
         run.judge(X, y)
 

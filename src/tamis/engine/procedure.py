@@ -15,7 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tamis.core.errors import ParameterError
+from tamis.core.errors import ParameterError, SourceError, TamisError
+from tamis.core.files import reason
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import Encoding
@@ -122,7 +123,15 @@ def procedure_of(run: Any, kind: Any = None, **again: Any) -> Procedure:
             "object that a file cannot name); use tamis.judge or tamis.stability with the "
             "selector in place of the run"
         )
-    return Procedure.from_record(run.procedure, kind, again)
+    try:
+        return Procedure.from_record(run.procedure, kind, again)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TamisError):
+            raise
+        raise SourceError(
+            f"the run does not say how it selected ({reason(error)}); use tamis.judge or "
+            "tamis.stability with the selector in place of the run"
+        ) from error
 
 
 def _by_name(name: str, value: Any) -> Any:

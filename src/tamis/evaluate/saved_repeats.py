@@ -17,7 +17,7 @@ from tamis.engine.persistent.resuming import begun_with, data_again
 from tamis.engine.persistent.saved_selection import read_saved
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given
-from tamis.engine.procedure import Procedure
+from tamis.engine.procedure import procedure_of
 from tamis.engine.runs import Run
 from tamis.evaluate.halves import SPLITTING, Halves, counted_votes, halves
 from tamis.evaluate.honest_score import CV, JUDGING, Folds
@@ -49,7 +49,7 @@ def finish(
             stack.enter_context(threads(n_jobs))
         state = stack.enter_context(selection._writing(False, say))
         run, asked, found = state.run(), state.repeats(), dict[str, Any]()
-        run.repeatable = Procedure.from_record(run.procedure, type(state.selector.rule), {})
+        run.repeatable = procedure_of(run, type(state.selector.rule))
         columns = data_again(folder, line, request, data)
         repeats = stack.enter_context(repeated(columns, run, None, {}, progress=progress))
 
