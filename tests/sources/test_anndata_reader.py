@@ -336,3 +336,25 @@ def test_targets_and_names_in_damaged_chunks_are_refused(tmp_path):
     chunk.write_bytes(chunk.read_bytes()[:-3])
     with pytest.raises(SourceError, match="another length"):
         open_anndata(folder, target="type")
+
+
+def test_an_index_that_claims_another_length_is_refused_before_it_is_read(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    root = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    parts = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2]}
+    for name, values in {**{f"X/{k}": v for k, v in parts.items()},
+                         "obs/_index": [0, 1], "var/_index": [0, 1]}.items():  # fmt: skip
+        root.create_array(name, data=np.array(values))
+    for name in ("obs", "var"):
+        root[name].attrs.update({"_index": "_index", "column-order": []})
+    root["X"].attrs.update({"encoding-type": "csr_matrix", "shape": [2, 2]})
+    assert open_source(tmp_path / "a.zarr").load()[0].shape == (2, 2)
+    path = tmp_path / "a.zarr" / "X" / "indptr" / ".zarray"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"shape": [2**40]}))
+    with pytest.raises(SourceError, match="X/indptr does not fit its matrix"):
+        open_source(tmp_path / "a.zarr").load()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"shape": [3]}))
+    path = tmp_path / "a.zarr" / "var" / "_index" / ".zarray"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"shape": [2**36]}))
+    with pytest.raises(SourceError, match="68,719,476,736 values do not fit in memory"):
+        open_source(tmp_path / "a.zarr")

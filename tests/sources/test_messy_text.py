@@ -205,3 +205,9 @@ def test_doubtful_targets():
     labels = ["Yes", "yes ", "no", "no"] * 10
     with pytest.warns(DataWarning, match=r"the classes 'Yes', 'yes ' of the target differ only in"):
         tamis.SAOLA().fit(np.random.default_rng(0).normal(size=(40, 2)), labels)
+
+
+def test_a_header_with_a_number_beyond_all_floats(tmp_path):
+    (tmp_path / "a.csv").write_text("1e400,b\n1,2\n3,4\n")
+    with pytest.raises(SourceError, match="has no column 'y'"):
+        tamis.open(tmp_path / "a.csv", target="y")

@@ -103,8 +103,10 @@ def test_refusals(tmp_path, matrix):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("n", [2**53 + 1, 2**62])
-def test_a_shape_that_does_not_fit_in_memory_is_one_sentence(tmp_path, axis, n):
+@pytest.mark.parametrize("n", [1000, 2**53 + 1, 2**62])
+def test_a_shape_that_does_not_fit_in_memory_is_one_sentence(tmp_path, monkeypatch, axis, n):
+    if n == 1000:  # as many as Linux would give, and then end the process
+        monkeypatch.setattr("tamis.sources.matrix.available_bytes", lambda: 11_999.0)
     make = sp.csr_matrix if axis else sp.csc_matrix
     sp.save_npz(tmp_path / "X.npz", make(([1.0], ([0], [3])), shape=(4, 5)))
     with np.load(tmp_path / "X.npz") as file:

@@ -37,6 +37,14 @@ def held_megabytes(process: int | None = None) -> float:
     return 0.0
 
 
+def available_bytes() -> float:
+    """Return the memory that can be used without swapping (Linux; infinite on other systems)."""
+    with suppress(OSError, ValueError, IndexError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(a.split()[1]) for a in lines if a.startswith("MemAvailable:"))
+    return float("inf")
+
+
 def cpu_seconds(process: int) -> float:
     """Return the CPU time that a process has used (Linux; 0 on other systems)."""
     with suppress(OSError, ValueError, IndexError):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
+from tamis.core.process_memory import available_bytes
 from tamis.sources.base import (
     ColumnSource,
     Progress,
@@ -24,6 +25,9 @@ from tamis.sources.base import (
     short_hash,
 )
 from tamis.sources.text_files import TextFile
+
+#: Bytes per row or column while a matrix is turned: an index of 32 bits, and a copy of 64.
+_POINTER = 12
 
 
 class MatrixFile(Source):
@@ -112,17 +116,20 @@ class MatrixSource(ColumnSource, RowSource):
 
     @cached_property
     def _columns(self) -> Compressed:
-        with self._in_memory(f"{self.n_columns:,} columns", "number its columns without gaps"):
+        with self._in_memory(int(self._matrix.shape[1]), "columns"):
             return vectors(self._matrix.tocsc())
 
     @contextmanager
-    def _in_memory(self, what: str, remedy: str) -> Iterator[None]:
+    def _in_memory(self, n: int, what: str) -> Iterator[None]:
+        """Refuse a shape whose index does not fit; Linux would end the process without a word."""
         try:
+            if n * _POINTER > available_bytes():
+                raise MemoryError
             yield
         except (MemoryError, ValueError) as error:  # ValueError: more than the address space
             raise SourceError(
-                f"{self.path or self.format} has {what}, which do not fit in memory; check how "
-                f"it was written, or {remedy}"
+                f"{self.path or self.format} has {n:,} {what}, which do not fit in memory; check "
+                f"how it was written, or number its {what} without gaps"
             ) from error
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
@@ -133,7 +140,7 @@ class MatrixSource(ColumnSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        with self._in_memory(f"{self.n_rows:,} rows", "number its rows without gaps"):
+        with self._in_memory(int(self._matrix.shape[0]), "rows"):
             vectors_of_rows = vectors(self._matrix.tocsr())
         return self._row_ranges(vectors_of_rows.part, size, progress)
 

@@ -7,6 +7,7 @@ compressed rows or columns. Before anndata 0.7 a table was one array of records.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
+from tamis.core.process_memory import available_bytes
 from tamis.sources.addresses import AddressedFile
 from tamis.sources.omics.hdf5_probe import refuse_endless
 from tamis.sources.omics.zarr_probe import refuse_unsafe
@@ -76,9 +78,10 @@ class Matrix:
 
     def bounds(self, root: Any) -> npt.NDArray[np.int64]:
         """Return where each compressed vector begins, and where the last one ends."""
-        indptr = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
-        length = self.shape[0 if self.layout == "csr" else 1]
-        whole = len(indptr) == length + 1 and indptr[0] == 0 and indptr[-1] == self.stored
+        node, length = root[self.where]["indptr"], self.shape[0 if self.layout == "csr" else 1]
+        fits = tuple(node.shape) == (length + 1,)  # before it is read: it may claim any length
+        indptr = np.asarray(node[...] if fits else [-1]).astype(np.int64)
+        whole = fits and indptr[0] == 0 and indptr[-1] == self.stored
         if not whole or np.any(np.diff(indptr) < 0):
             raise SourceError(
                 f"{self.path} is damaged: {self.where}/indptr does not fit its matrix; "
@@ -165,6 +168,9 @@ def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any]
 def _values(node: Any) -> npt.NDArray[Any]:
     """Return a whole one-dimensional array; text as str."""
     refuse_unsafe(node)
+    # Chunks that are not stored are zeros: a damaged length would fill the memory with them.
+    if math.prod(node.shape) * 2 * max(8, node.dtype.itemsize) > available_bytes():
+        raise MemoryError(f"{math.prod(node.shape):,} values do not fit in memory")
     values = np.asarray(node[...])
     if values.dtype.kind not in "OST":
         return values

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from tamis.core.errors import ParameterError, SourceError
@@ -217,7 +218,7 @@ def looks_like_values(names: Sequence[str]) -> bool:
     (True, False)
     """
     numbers = [float(name) for name in names if NUMBERS["."].match(name) and "," not in name]
-    fractions = [number for number in numbers if number != int(number)]
+    fractions = [number for number in numbers if isfinite(number) and number != int(number)]
     steps = [a < b for a, b in pairwise(numbers)]
     in_order = len(steps) > 1 and (all(steps) or not any(steps))
     return bool(fractions) and 2 * len(numbers) >= len(names) and not in_order
