@@ -249,9 +249,21 @@ def mark_options(app: Sphinx, doctree: nodes.document) -> None:
             literal["classes"].append("option")
 
 
+def keep_options_whole(app: Sphinx, page: str, template: str, context: Any, tree: Any) -> None:
+    """Keep a phone from breaking an option after "--" where it wraps a command and its output."""
+
+    def whole(block: re.Match[str]) -> str:
+        return re.sub(r"(?<![\w-])--[a-z][\w-]*", r'<span class="option">\g<0></span>', block[0])
+
+    if "body" in context:
+        pattern = r'<div class="highlight-console .*?</pre>'
+        context["body"] = re.sub(pattern, whole, context["body"], flags=re.DOTALL)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the steps above."""
     app.connect("source-read", link_pages)
     app.connect("doctree-read", mark_options)
+    app.connect("html-page-context", keep_options_whole)
     app.connect("build-finished", write_plain_pages)
     return {"parallel_read_safe": True}

@@ -27,7 +27,8 @@ print(results.grid("accuracy", "knn").round(3))
 
 print(results.grid("kept", "knn").round(1))
 ranks = results.summary()["classifiers"]["knn"]["ranks"]
-print(dict(zip(results.methods, ranks["average_ranks"], strict=True)))
+for method, rank in zip(results.methods, ranks["average_ranks"], strict=True):
+    print(f"{rank:.1f} {method}")
 
 # %%
 # Accuracy against the number of features kept. ``results.plot_ranks()`` draws the average ranks,
@@ -37,8 +38,8 @@ kept, accuracy = results.grid("kept", "knn"), results.grid("accuracy", "knn")
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
 for ax, name, x, y in zip(axes, data, kept, accuracy, strict=True):
     for k, method in enumerate(results.methods):
-        ax.scatter(x[k], y[k], s=60, label=method)
-    ax.set(title=name, xlabel="features kept", xscale="log")
+        ax.scatter(x[k], y[k], s=60, marker="o^sDv"[k], alpha=0.7, label=method)
+    ax.set(title=name, xlabel="features kept")
 axes[0].set_ylabel("accuracy, 3 neighbours")
 axes[2].legend(fontsize="small")
 plt.show()

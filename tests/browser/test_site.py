@@ -130,6 +130,11 @@ def test_a_phone_does_not_break_an_option(page_of):
         .filter(part => part.textContent.startsWith("--") && part.getClientRects().length > 1)
         .map(part => part.textContent)"""
     assert page_of("formats.html", 390).evaluate(broken) == []
+    in_commands = """() => [...document.querySelectorAll("pre .option")]
+        .map(part => [part.textContent, part.getClientRects().length])"""
+    options = page_of("index.html", 390).evaluate(in_commands)
+    assert ["--target", 1] in options
+    assert {lines for _, lines in options} == {1}
 
 
 def test_every_link_and_picture_of_the_site_is_there():
