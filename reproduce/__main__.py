@@ -3,6 +3,9 @@
 python -m reproduce                  everything; resumes where it stopped
 python -m reproduce --only saola     one part; the page keeps the earlier results
 python -m reproduce --page           run nothing, write the page from stored results
+
+Results are stored in reproduce/results. A cell is computed again only if its data, or code that
+decides it, has changed.
 """
 
 from __future__ import annotations
@@ -14,56 +17,53 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reproduce import rows
+from reproduce import rows, stored
 from reproduce.page import write_page
-from reproduce.plans import LARGE, PLANS, SAOLA, Plan
+from reproduce.plans import PLANS, Plan
 from reproduce.studies import (
     OUT,
     ROOT,
     SHARED,
     STUDIES,
-    folder_of,
-    method,
-    open_study,
+    Study,
+    ofs_sets,
+    run_baselines,
     run_ofs,
     run_study,
 )
 from tamis.cli.output import progress
-from tamis.evaluate import compare, open_results
 
 
 def run_plan(plan: Plan, n_jobs: int | None, report: Any) -> None:
     """Run one paper's comparison; finished cells are not recomputed."""
-    compare(
-        {name: folder_of(folder) for name, folder in plan.sets.items()},
-        {label: method(text) for label, text in plan.methods.items()},
-        list(plan.classifiers.values()), cv=plan.cv,
-        split="never" if plan.split == "never" else "official", out=OUT / plan.paper,
-        cell_seconds=plan.cell_seconds, cell_megabytes=6000.0, n_jobs=n_jobs, progress=report,
-        paired="t",
-    )  # fmt: skip
+    study = Study("compare", plan.sets, plan.methods, tuple(plan.classifiers.values()), plan.cv,
+                  {"split": plan.split})  # fmt: skip
+    run_study(plan.paper, study, n_jobs=n_jobs, progress=report)
 
 
 def ofs(n_jobs: int | None, report: Any) -> None:
     """Run OFS1 and OFS2 where SAOLA has results."""
-    for plan, place in ((SAOLA, "saola"), (LARGE, "large")):
-        results = open_results(OUT / place)
-        kept = results.grid("kept")[:, results.methods.index("SAOLA")]
-        sizes = dict(zip(results.data, kept.tolist(), strict=True))
-        sets = {**plan.data, **_stand_ins(plan)}
-        if plan is LARGE:
-            sets = {name: folder for name, folder in sets.items() if name not in SAOLA.sets}
-        run_ofs(sets, sizes, n_jobs=n_jobs, progress=report)
+    for part, sets in ofs_sets().items():
+        run_ofs(sets, _kept(part, "SAOLA"), n_jobs=n_jobs, progress=report)
 
 
-def _stand_ins(plan: Plan) -> dict[str, str]:
-    names = set(plan.data) | set(plan.more)
-    return {name: folder for name, folder in plan.sets.items() if name not in names}
+def baselines(n_jobs: int | None, report: Any) -> None:
+    """Run the baselines of the NIPS 2003 sets, as large as what Sieve kept."""
+    kept = _kept("nips", "Sieve") | _kept("nips-gisette", "Sieve")
+    run_baselines(kept, n_jobs=n_jobs, progress=report)
+
+
+def _kept(part: str, method: str) -> dict[str, float]:
+    results = stored.read(part)
+    if results is None:
+        return {}
+    kept = results.grid("kept")[:, results.methods.index(method)]
+    return dict(zip(results.data, kept.tolist(), strict=True))
 
 
 def study(name: str, n_jobs: int | None, report: Any) -> None:
     """Run one study."""
-    run_study(STUDIES[name], OUT / name, n_jobs=n_jobs, progress=report)
+    run_study(name, STUDIES[name], n_jobs=n_jobs, progress=report)
 
 
 def parts() -> dict[str, Callable[[int | None, Any], Any]]:
@@ -74,6 +74,7 @@ def parts() -> dict[str, Callable[[int | None, Any], Any]]:
     for name in STUDIES:
         found[name] = partial(study, name)
     found["ofs"] = ofs
+    found["nips-baselines"] = baselines
     found["sofs"] = lambda n_jobs, report: rows.run(SHARED / "data", OUT / "sofs")
     return found
 
@@ -98,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
             known[name](options.n_jobs, report)
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
     page = ROOT / "docs" / "reproduction.md"
-    write_page(page, SHARED / "paper_tables.json", {name: open_study(name) for name in STUDIES})
+    write_page(page, SHARED / "paper_tables.json", {name: stored.read(name) for name in STUDIES})
     print(f"wrote {page.relative_to(ROOT)}")
     return 0
 

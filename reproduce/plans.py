@@ -39,8 +39,6 @@ class Plan:
         Sets of the paper that we do not have, and what is run in their place.
     more : tuple of str
         Sets that are not in the paper, so that tests have the power to reject.
-    cell_seconds : float
-        Cap of each step of a cell.
     """
 
     paper: str
@@ -55,7 +53,6 @@ class Plan:
     extra: tuple[str, ...] = ()
     stand_ins: dict[str, str] = field(default_factory=dict)
     more: tuple[str, ...] = ()
-    cell_seconds: float = 100.0
 
     @property
     def sets(self) -> dict[str, str]:
@@ -85,8 +82,8 @@ SAOLA = Plan(
         "dexter": "dexter", "madelon": "madelon", "leukemia": "leukemia",
         "dorothea": "dorothea", "thrombin": "thrombin",
     },
-    stand_ins={"ohsumed": "ohsumed_23", "breast-cancer": "breast_west"},
-    more=("arcene", "colon", "prostate", "dlbcl", "lymphoma", "ada", "cns", "glioma", *TEXTS,
+    stand_ins={"ohsumed": "ohsumed_23", "breast-cancer": "breast_west", "lung-cancer": "prostate"},
+    more=("arcene", "colon", "dlbcl", "lymphoma", "ada", "cns", "glioma", *TEXTS,
           *OTHERS, "gisette_valid"),
     methods={
         "SAOLA": "saola:paper",
@@ -151,8 +148,8 @@ OSFS = Plan(
         "colon": "colon", "prostate": "prostate", "leukemia": "leukemia", "sylva": "sylva",
     },
     stand_ins={"ohsumed": "ohsumed_23", "breast-cancer": "breast_west", "sido0": "reged1",
-               "lymphoma": "lymphoma"},
-    more=("dlbcl", "cns", "glioma", "marti1", "spambase"),
+               "lymphoma": "lymphoma", "lung-cancer": "dlbcl", "bankruptcy": "coil2000"},
+    more=("cns", "glioma", "marti1", "spambase"),
     methods={
         "OSFS": f"osfs:paper{BOUNDED}", "Fast-OSFS": f"fast-osfs:paper{BOUNDED}",
         "Alpha-investing": "alpha-investing:paper", "Grafting": "grafting:paper",

@@ -1,10 +1,12 @@
 """The SOFS paper: its generated sets, its large and medium sets, and its figures.
 
-Every job writes one file and is not repeated. Times are CPU seconds of one thread.
+Every job writes one file, and is repeated only if its data, or code that decides it, has changed.
+Times are CPU seconds of one thread.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +18,8 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import tamis
+from reproduce import stored
+from reproduce.code import hash_of, hashes, joined
 from tamis.kernels.threads import threads
 
 #: The generated sets of Table I.
@@ -31,9 +35,15 @@ RHO = (0.005, 0.05, 0.1, 0.2)
 #: Sizes of the curves, as shares of the informative features (generated) and as numbers.
 SHARES = (0.5, 1.0, 2.0, 5.0, 20.0)
 SIZES = (50, 200, 1000)
+BATCH_SIZES = (50, 100, 200)
 MEDIUM = {"relathe": ("relathe", 1000), "basehock": ("basehock", 1500),
           "pcmac": ("pcmac_asu", 1000)}  # fmt: skip
 ORDERS = 2
+
+#: Texts in place of medium sets that we do not have, in one order and at the first sizes.
+STAND_INS = {"tick_reuters (stand-in for ccat)": ("tick_reuters", 7770),
+             "basehock_26k (stand-in for aut)": ("basehock_26k", 1197),
+             "pcmac_26k (stand-in for real-sim)": ("pcmac_26k", 1168)}  # fmt: skip
 
 #: Rows of X2 on which the batch methods are run, and rows on which gamma is tuned for X3.
 BATCH_ROWS = 10_000
@@ -52,11 +62,27 @@ TRIED: Mapping[str, tuple[str, tuple[float, ...]]] = {
 Parts = tuple[Any, Any, Any, Any]
 
 
-def run(data: Path, out: Path) -> dict[str, Any]:
-    """Return the results of all jobs; finished ones are read, not recomputed."""
+#: Modules whose code decides the jobs.
+MODULES = tuple(
+    f"tamis.methods.{name}"
+    for name in ("online.sofs", "online.pet", "online.fofs", "online.ogd", "online.arow",
+                 "batch.l1_svm", "batch.mrmr", "batch.fgm")
+)  # fmt: skip
+
+#: The data sets that the jobs read.
+READ = {"news20": ("news20_rebuilt",), "phish_url": ("phish_url",),
+        "rcv1_vw_sample": ("rcv1_vw_sample",),
+        "figure-4": ("relathe", "basehock", "pcmac_asu"),
+        "figure-4-stand-ins": ("tick_reuters", "basehock_26k", "pcmac_26k")}  # fmt: skip
+
+
+def run(data: Path, out: Path) -> None:
+    """Run all jobs and store their results; finished ones are read, not recomputed."""
     out.mkdir(parents=True, exist_ok=True)
+    places = {}
+    code = hashes(MODULES)
     for name, job in jobs(data).items():
-        path = place(out, name)
+        places[name] = path = out / f"{name}-{_identity(data, name, joined(code))}.json"
         if not path.is_file():
             with threads(1):
                 found = job()
@@ -64,7 +90,19 @@ def run(data: Path, out: Path) -> dict[str, Any]:
             work.write_text(json.dumps(found))
             work.replace(path)
             print(f"sofs {name}", flush=True)
-    return stored(out, data)
+    found = {name: json.loads(path.read_text()) for name, path in places.items()}
+    content = {"made": stored.made(places.values()), "code": code, "jobs": found}
+    stored.put("sofs", content)
+
+
+def _identity(data: Path, name: str, code: str) -> str:
+    """Return a hash of what a job depends on: this module, tamis and the data."""
+    digest = hashlib.blake2b(code.encode(), digest_size=8)
+    digest.update(hash_of(__file__).encode())
+    for folder in READ.get(name, ()):
+        for part in ("X.npz", "y.npy"):
+            digest.update((data / folder / part).read_bytes())
+    return digest.hexdigest()
 
 
 def jobs(data: Path) -> dict[str, Callable[[], Any]]:
@@ -73,26 +111,14 @@ def jobs(data: Path) -> dict[str, Callable[[], Any]]:
         "x1": lambda: _table_2("x1"),
         "x2": lambda: _table_2("x2"),
         "figure-1": _figure_1,
-        "x2-batch": _batch,
+        "figure-1-batch": lambda: _batch("x1", BATCH_SIZES),
+        "x2-batch": lambda: _batch("x2", (GENERATED["x2"]["informative"],)),
         "news20": lambda: _table_5(data / "news20_rebuilt", unit=True),
         "phish_url": lambda: _table_5(data / "phish_url", unit=True),
         "rcv1_vw_sample": lambda: _table_5(data / "rcv1_vw_sample"),
-        "figure-4": lambda: _figure_4(data),
+        "figure-4": lambda: _figure_4(data, MEDIUM, SIZES, ORDERS),
+        "figure-4-stand-ins": lambda: _figure_4(data, STAND_INS, SIZES[:2], 1),
         "x3": _x3,
-    }
-
-
-def place(out: Path, name: str) -> Path:
-    """Return the file of a job."""
-    return out / f"{name}-{tamis.__version__}.json"
-
-
-def stored(out: Path, data: Path) -> dict[str, Any]:
-    """Return what was computed so far."""
-    return {
-        name: json.loads(place(out, name).read_text())
-        for name in jobs(data)
-        if place(out, name).is_file()
     }
 
 
@@ -168,17 +194,20 @@ def _table_2(name: str) -> dict[str, Any]:
 
 
 def _x3(rows_at_a_time: int = 5_000) -> dict[str, Any]:
-    """Return SOFS on a billion columns, in one pass over rows that are made as they are needed.
+    """Return SOFS and PET on a billion columns, in one pass over rows that are made when needed.
 
-    The rows on which gamma is tuned are drawn apart.
+    The rows on which gamma and eta are tuned are drawn apart.
     """
     spec, rng = GENERATED["x3"], np.random.default_rng(0)
     size, weights = spec["informative"], rng.random(spec["informative"])
-    params = tuned("SOFS", size, *generated("x3", X3_TUNING_ROWS, rng, weights))
+    few = generated("x3", X3_TUNING_ROWS, rng, weights)
+    params: dict[str, dict[str, float]] = {"SOFS": {}}
+    params |= {f"{name}, tuned": tuned(name, size, *few) for name in ("SOFS", "PET")}
     models = {
-        label: make("SOFS", size, n_columns=spec["columns"], classes=[-1, 1], **chosen)
-        for label, chosen in (("SOFS", {}), ("SOFS, tuned", params))
-    }
+        label: make(label.partition(",")[0], size, n_columns=spec["columns"], classes=[-1, 1],
+                    **chosen)
+        for label, chosen in params.items()
+    }  # fmt: skip
     seconds, right = dict.fromkeys(models, 0.0), dict.fromkeys(models, 0)
     for _ in range(spec["rows"] // rows_at_a_time):
         X, y = generated("x3", rows_at_a_time, rng, weights)
@@ -194,7 +223,7 @@ def _x3(rows_at_a_time: int = 5_000) -> dict[str, Any]:
         label: {
             "accuracy": 100 * right[label] / spec["test"], "seconds": seconds[label],
             "kept": float(len(model.kept_)), "informative": int(np.sum(model.kept_ < size)),
-            **(params if label != "SOFS" else {}),
+            **params[label],
         }
         for label, model in models.items()
     }  # fmt: skip
@@ -213,14 +242,16 @@ def _figure_1() -> dict[str, Any]:
     return found
 
 
-def _batch() -> dict[str, Any]:
-    """Return SOFS beside the batch methods on a tenth of the rows of X2."""
-    parts, size = _split("x2"), GENERATED["x2"]["informative"]
+def _batch(name: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Return SOFS beside the batch methods on a tenth of the rows of a generated set."""
+    parts = _split(name)
     X, y, test, truth = parts[0][:BATCH_ROWS], parts[1][:BATCH_ROWS], *parts[2:]
-    found: dict[str, Any] = {"SOFS": timed(make("SOFS", size), (X, y, test, truth))}
     columns = X.tocsc()
-    for label, selector in batch_methods(size).items():
-        found[label] = _judged(label, selector, (columns, y, test, truth))
+    found: dict[str, Any] = {}
+    for size in sizes:
+        found[f"SOFS {size}"] = timed(make("SOFS", size), (X, y, test, truth))
+        for label, selector in batch_methods(size).items():
+            found[f"{label} {size}"] = _judged(label, selector, (columns, y, test, truth))
     return found
 
 
@@ -255,21 +286,22 @@ def _table_5(folder: Path, unit: bool = False) -> dict[str, dict[str, float]]:
     return found
 
 
-def _orders(data: Path, name: str) -> Iterator[Parts]:
-    folder, n_train = MEDIUM[name]
-    X, y, _ = _load(data / folder)
-    for seed in range(ORDERS):
+def _orders(folder: Path, n_train: int, orders: int) -> Iterator[Parts]:
+    X, y, _ = _load(folder)
+    for seed in range(orders):
         order = np.random.default_rng(seed).permutation(X.shape[0])
         train, test = np.split(order, [n_train])
         yield X[train], y[train], X[test], y[test]
 
 
-def _figure_4(data: Path) -> dict[str, Any]:
-    """Return accuracy and time by the number of features, on the medium sets: means over orders."""
+def _figure_4(
+    data: Path, sets: dict[str, tuple[str, int]], sizes: tuple[int, ...], orders: int
+) -> dict[str, Any]:
+    """Return accuracy and time by the number of features, on medium sets: means over orders."""
     found: dict[str, Any] = {}
-    for name in MEDIUM:
-        for parts in _orders(data, name):
-            for label, got in _curve(parts):
+    for name, (folder, n_train) in sets.items():
+        for parts in _orders(data / folder, n_train, orders):
+            for label, got in _curve(parts, sizes):
                 found.setdefault(f"{name} {label}", []).append(got)
     return {
         key: {m: float(np.mean([g[m] for g in several])) for m in ("accuracy", "seconds")}
@@ -277,10 +309,10 @@ def _figure_4(data: Path) -> dict[str, Any]:
     }
 
 
-def _curve(parts: Parts) -> Iterator[tuple[str, dict[str, float]]]:
+def _curve(parts: Parts, sizes: tuple[int, ...]) -> Iterator[tuple[str, dict[str, float]]]:
     X, y, test, truth = parts
     columns = X.tocsc()
-    for size in SIZES:
+    for size in sizes:
         for learner in ("SOFS", "PET", "FOFS"):
             params = tuned(learner, size, X, y)
             yield f"{learner} {size}", timed(make(learner, size, **params), parts)

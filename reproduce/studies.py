@@ -7,25 +7,25 @@ study that is added later computes only its own.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import math
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import balanced_accuracy_score
 
 import tamis
-from reproduce.plans import BOUNDED, LARGE, OSFS, SAOLA, SFS_FI
-from tamis.evaluate import (
-    Curves,
-    Results,
-    compare,
-    open_curves,
-    open_results,
-    over_orders,
-    over_thresholds,
-    over_time,
-)
+from reproduce import stored
+from reproduce.code import fingerprint
+from reproduce.plans import BOUNDED, LARGE, OSFS, SAOLA, SFS_FI, stand_in_name
+from tamis.evaluate import compare, over_orders, over_time
+from tamis.evaluate.compared_methods import ComparedMethod, parse_methods
+from tamis.evaluate.datasets import read_dataset
+from tamis.evaluate.protocol import make_folds, parse_cv
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -40,6 +40,10 @@ GDM_SIZES = (10, 50, 100, 180, 260)
 #: Sizes of the batch rivals that keep a number of features.
 RIVAL_SIZES = (5, 20, 50)
 
+#: CPU seconds and megabytes that each step of a cell may use. CPU time, so that other work on the
+#: machine does not decide which cells have a result.
+LIMITS = {"cell_cpu_seconds": 100.0, "cell_megabytes": 6000.0}
+
 #: Relevance thresholds of SAOLA's Figure 8, and values of gamma in SFS-FI's Figures 4 to 7.
 THRESHOLDS = (0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
 GAMMAS = (0.01, 0.03, 0.05, 0.09)
@@ -49,6 +53,7 @@ MOST_TRAIN, MOST_TEST = 20_000, 10_000
 
 BOTH = ("knn", "tree")
 NIPS = ("arcene", "dexter", "dorothea", "madelon")
+NIPS_ALL = (*NIPS, "gisette_valid")
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Study:
 
     Attributes
     ----------
-    kind : {"compare", "time", "orders", "thresholds"}
+    kind : {"compare", "time", "orders"}
         A comparison, or curves over what.
     data : dict
         Names of data sets and their folders.
@@ -113,8 +118,8 @@ STUDIES = {
         ("knn",), options={"points": 10},
     ),
     "thresholds": Study(
-        "thresholds", same("dorothea", "thrombin"), ["saola:paper"],
-        options={"values": THRESHOLDS, "name": "threshold"},
+        "compare", same("dorothea", "thrombin"),
+        {f"{value:g}": f"saola:paper:threshold={value:g}" for value in THRESHOLDS},
     ),
     "osfs-0.01": Study(
         "compare", OSFS.data,
@@ -131,7 +136,8 @@ STUDIES = {
         | {f"FGM {k}": f"fgm:paper:n_per_cut={k // 5}:max_cuts=5" for k in RIVAL_SIZES},
     ),
     "gamma": Study(
-        "compare", {**SFS_FI.data, **same("madelon")},
+        "compare",
+        {**SFS_FI.data, **same("madelon"), stand_in_name("gina", "gisette_valid"): "gisette_valid"},
         {f"paper {g}": f"sfs-fi:paper:gamma={g}" for g in GAMMAS}
         | {f"program {g}": f"sfs-fi:variant=program:measure=paper:alpha=0.01:gamma={g}"
            for g in GAMMAS},
@@ -143,43 +149,38 @@ STUDIES = {
     ),
 }  # fmt: skip
 
-Found = Results | Curves | None
+
+class Fingerprinted(ComparedMethod):
+    """A method whose cells are found again only if no code that decides them has changed."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that determines its result."""
+        return {**super().identity(), "code": fingerprint(self.where)}
 
 
-def run_study(study: Study, out: Path, **options: Any) -> Found:
-    """Run a study in a folder; finished cells are not recomputed."""
-    folders = {name: folder_of(folder) for name, folder in study.data.items()}
-    chosen = (
-        {label: method(text) for label, text in study.methods.items()}
-        if isinstance(study.methods, dict)
-        else [method(text) for text in study.methods]
-    )
+def run_study(name: str, study: Study, **options: Any) -> None:
+    """Run a study and store its results; finished cells are not recomputed."""
+    out = OUT / name.replace(":", "-")
+    folders = {one: folder_of(folder) for one, folder in study.data.items()}
+    listed = study.methods
+    texts = listed.items() if isinstance(listed, dict) else [(text, text) for text in listed]
+    chosen = [method(text, label) for label, text in texts]
     whole: dict[str, Any] = {
-        "cv": study.cv, "out": out, "cell_megabytes": 6000.0, "paired": "t",
-        "cell_seconds": 100.0, **options, **study.options,
+        "cv": study.cv, "out": out, "paired": "t", **LIMITS, **options, **study.options,
     }  # fmt: skip
-    if study.kind == "compare":
-        return compare(folders, chosen, list(study.classifiers), **whole)
-    runs = {"time": over_time, "orders": over_orders, "thresholds": over_thresholds}
-    return runs[study.kind](folders, chosen, list(study.classifiers), **whole)
+    run = {"compare": compare, "time": over_time, "orders": over_orders}[study.kind]
+    stored.keep(name, run(folders, chosen, list(study.classifiers), **whole), out / "cells")
 
 
-def open_study(name: str) -> Any:
-    """Return the stored results of a study, or None."""
-    kind: Any = STUDIES[name].kind
-    try:
-        return open_results(OUT / name) if kind == "compare" else open_curves(OUT / name, kind)
-    except tamis.TamisError:
-        return None
-
-
-def method(text: str) -> Any:
+def method(text: str, label: str = "") -> Fingerprinted:
     """Return a method of a plan: ``saola:z:alpha=0.05`` is SAOLA with the paper's z test."""
-    if not text.startswith("saola:z"):
-        return text
-    params = dict(part.split("=") for part in text.split(":")[2:])
-    z = tamis.FisherZ(float(params.pop("alpha", 0.01)), statistic="z")
-    return tamis.SAOLA(z, ties="neither", **params)
+    given: Any = text
+    if text.startswith("saola:z"):
+        params = dict(part.split("=") for part in text.split(":")[2:])
+        z = tamis.FisherZ(float(params.pop("alpha", 0.01)), statistic="z")
+        given = tamis.SAOLA(z, ties="neither", **params)
+    (made,) = parse_methods({label or text: given})
+    return Fingerprinted(**vars(made))
 
 
 def folder_of(folder: str) -> Path:
@@ -223,9 +224,16 @@ def folder_of(folder: str) -> Path:
 # --- OFS1 and OFS2 of the SAOLA paper -------------------------------------------------------------
 
 
-def ofs_place(folder: str) -> Path:
-    """Return where the results of OFS on a data set are."""
-    return OUT / "ofs" / folder.replace(":", "-")
+def ofs_name(folder: str) -> str:
+    """Return the name of the part that holds OFS on a data set."""
+    return f"ofs/{folder}"
+
+
+def ofs_sets() -> dict[str, dict[str, str]]:
+    """Return the sets on which OFS is run, by the part that SAOLA's results are in."""
+    first = {name: folder for name, folder in SAOLA.sets.items() if name not in SAOLA.more}
+    rest = {name: folder for name, folder in LARGE.sets.items() if name not in first}
+    return {SAOLA.paper: first, "large": rest}
 
 
 def run_ofs(sets: dict[str, str], kept: dict[str, float], **options: Any) -> None:
@@ -236,6 +244,50 @@ def run_ofs(sets: dict[str, str], kept: dict[str, float], **options: Any) -> Non
     """
     for name, folder in sets.items():
         sizes = OFS_FEW if name in LARGE.sets else OFS_SIZES
+        if math.isnan(kept[name]):
+            continue
         methods = {"OFS1": f"{FOFS}{max(1, round(kept[name]))}"}
         methods |= {f"OFS {k}": f"{FOFS}{k}" for k in sizes}
-        run_study(Study("compare", {name: folder}, methods), ofs_place(folder), **options)
+        run_study(ofs_name(folder), Study("compare", {name: folder}, methods), **options)
+
+
+# --- baselines on the NIPS 2003 sets --------------------------------------------------------------
+
+#: Trees of the random forest.
+TREES = 500
+
+
+def f_name(name: str) -> str:
+    """Return the name of the part that holds the F test on one of the NIPS 2003 sets."""
+    return f"nips-f/{name}"
+
+
+def run_baselines(kept: dict[str, float], **options: Any) -> None:
+    """Run the F test with as many features as Sieve, and a random forest on all features."""
+    for name, count in kept.items():
+        methods = {"F test": f"reproduce.f_test:FTest:n_features={max(1, round(count))}"}
+        study = STUDIES["nips" if name in NIPS else "nips-gisette"]
+        run_study(f_name(name), replace(study, data={name: name}, methods=methods), **options)
+    run_forests()
+
+
+def run_forests() -> None:
+    """Run a random forest on all features of the NIPS 2003 sets, on the same rows."""
+    before = stored.content("nips-forest") or {"data": {}, "errors": {}}
+    data, errors = {}, {}
+    for name in NIPS_ALL:
+        one = read_dataset(folder_of(name), name)
+        data[name] = one.fingerprint
+        if before["data"].get(name) == one.fingerprint:
+            errors[name] = before["errors"][name]
+            continue
+        found = []
+        for fold in make_folds(one.codes, parse_cv(STUDIES["nips-gisette"].cv), 0, one.official):
+            model = RandomForestClassifier(TREES, random_state=0)
+            model.fit(one.X[fold.train], one.codes[fold.train])
+            right = balanced_accuracy_score(one.codes[fold.test], model.predict(one.X[fold.test]))
+            found.append(1 - right)
+        errors[name] = float(np.mean(found))
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    when = before["made"] if data == before["data"] else [today, today]
+    stored.put("nips-forest", {"made": when, "code": {}, "data": data, "errors": errors})

@@ -18,12 +18,11 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from reproduce import __main__ as command
-from reproduce import claims, figures, page, rows, studies
+from reproduce import claims, code, figures, page, rows, stored, studies
 from reproduce.page import _power, _side_by_side, _summary
 from reproduce.plans import LARGE, PLANS, SAOLA, Plan
 
-from tamis.engine.known_selectors import parse_method
-from tamis.evaluate import compare
+from tamis.evaluate import compare, over_time
 from tamis.evaluate.pool import ENDED
 
 
@@ -90,14 +89,15 @@ def test_the_summary_and_a_table(small):
     good = claims.judged("a long claim", True, "", "short one")
     lines = _summary({"A paper (2020)": [good, claims.untestable("b", "not ours", "two sets")]})
     assert lines[0].startswith(
-        "**1 of the 1 claims that we could test hold here:** 1 of 1 about other."
+        "**1 of the 1 claims that we could test hold here**, and 1 groups of claims cannot"
     )
-    assert lines[1:] == ["**A paper: 1 of 1 hold.**\n", "- Holds: short one.",
-                         "- Cannot be tested: b (not ours).", ""]  # fmt: skip
-    bad = claims.judged("a claim", False, "", "another")
-    assert _summary({PLANS["fcbf"].title: [bad]})[-2] == (
-        f"- Does not hold: another. *Why:* {page.WHY_NOT['fcbf']}"
-    )
+    assert lines[3] == "| [A paper](#a-paper-2020) | - | - | - | 1 of 1 |  |"
+    assert lines[-4:] == ["- **A paper**", "    - *holds:* short one",
+                          "    - *cannot be tested:* b (not ours)", ""]  # fmt: skip
+    bad = claims.judged("a claim", False, "", "another", claims.TIME)
+    lines = _summary({PLANS["fcbf"].title: [bad]})
+    assert lines[3].endswith(f"| - | - | 0 of 1 | - | {page.WHY_NOT['fcbf']} |")
+    assert lines[-2] == "    - *does not hold:* another"
     known = {("saola", "I"): type("T", (), {"rows": {"first": {"ours": 7}}})}
     plan = Plan("saola", "t", small.plan.data, {"ours": "saola"}, {"KNN": "knn"}, "1x3",
                 more=("third",), tables={"kept": ("I",)})  # fmt: skip
@@ -143,14 +143,23 @@ def test_the_contents_link_to_every_section():
     assert lines[2] == "- [B](#b)"
 
 
-def test_what_was_not_run_is_named():
+def test_what_was_not_run_is_named(monkeypatch):
+    baselines = set(map(studies.f_name, studies.NIPS_ALL))
+    monkeypatch.setattr(stored, "content", lambda name: name in baselines)
+
     def run(sets):
         return SimpleNamespace(params={"data": [{"name": one} for one in sets]})
 
     whole = {name: run(study.data) for name, study in studies.STUDIES.items()}
     whole["ofs"] = {name: {} for name in (*SAOLA.sets, *LARGE.sets)}
     assert page._left(whole, {}) == []
-    assert set(page.WHAT_STUDIES_ARE) == set(whole)
+    assert set(page.WHAT_STUDIES_ARE) == {*whole, "nips-baselines"}
+    baselines.remove("nips-f/madelon")
+    assert page._left(whole, {}) == [
+        "**Not run yet:** the baselines of the NIPS 2003 sets on madelon. `make reproduce` runs "
+        "it.\n"
+    ]
+    baselines.add("nips-f/madelon")
     some = page._left(whole | {"gamma": None, "orders": run([]), "ofs": {"news20": {}}}, {})[0]
     assert "(its Tables VI to VIII) on dexter, " in some
     most = SimpleNamespace(data=[one for one in PLANS["sfs_fi"].sets if one != "cns"])
@@ -168,10 +177,11 @@ def test_every_method_of_every_plan_is_known():
     names += [text for study in studies.STUDIES.values() if isinstance(study.methods, dict)
               for text in study.methods.values()]  # fmt: skip
     for text in names:
-        if isinstance(made := studies.method(text), str):
-            parse_method(made)
-        else:
-            assert made.measure.statistic == "z"
+        made = studies.method(text, "label")
+        assert made.label == "label"
+        assert made.identity()["code"] == code.fingerprint(made.where)
+        assert text.startswith("saola:z") == ("statistic" in str(made.params))
+    assert studies.method("saola:z:bound=max").params["bound"] == "max"
 
 
 def test_the_word_is_listed_for_every_method_of_a_paper():
@@ -179,6 +189,100 @@ def test_the_word_is_listed_for_every_method_of_a_paper():
     assert any("| `saola` | `SAOLA.paper()` | `SAOLA(measure='paper', ties='neither')` |" in one
                for one in lines)  # fmt: skip
     assert not any(line.startswith("| `sieve`") for line in lines)
+
+
+# --- what is stored, and when it is computed again ------------------------------------------------
+
+
+def test_comments_and_docstrings_change_no_fingerprint(tmp_path):
+    texts = {
+        "as it is": 'def f(x):\n    """Return x."""\n    return x + 1\n',
+        "other words": 'def f(x):\n    """Return one more."""\n    return x + 1  # why\n',
+        "other code": 'def f(x):\n    """Return x."""\n    return x + 2\n',
+    }
+    found = {}
+    for name, text in texts.items():
+        (tmp_path / "one.py").write_text(text)
+        found[name] = code.hash_of(tmp_path / "one.py")
+    assert found["as it is"] == found["other words"] != found["other code"]
+
+
+def test_a_fingerprint_covers_what_a_method_uses():
+    of = {name: code.modules_of(studies.method(name).where) for name in ("osfs", "lars", "all")}
+    of["sofs"] = code.hashes(rows.MODULES)
+    for modules in of.values():
+        assert {"tamis.measures.g_squared", "tamis.kernels.strata", "tamis.encode.mdlp",
+                "tamis.evaluate.nearest_rows"} <= set(modules)  # fmt: skip
+    assert "tamis.methods.separating" in of["osfs"]
+    assert "tamis.methods.separating" not in of["lars"]
+    assert "tamis.kernels.heap" in of["sofs"]
+    assert "reproduce.f_test" in code.modules_of("reproduce.f_test:FTest")
+    assert code.changed(of["osfs"]) == []
+    assert code.changed(of["osfs"] | {"tamis.methods.separating": "0", "tamis.gone": "1"}) == [
+        "tamis.methods.separating", "tamis.gone",
+    ]  # fmt: skip
+
+
+def test_what_is_stored_is_what_was_found(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "RESULTS", tmp_path)
+    cells = tmp_path / "cells"
+    cells.mkdir()
+    (cells / "a.json").touch()
+    rows_of = small.results.rows.to_pylist()
+    rows_of[0] |= {"status": "time cap", "note": "stopped", "accuracy": None}
+    found = replace(small.results, rows=pa.Table.from_pylist(rows_of, small.results.rows.schema))
+    stored.keep("a/part", found, cells)
+    again = stored.read("a/part")
+    assert again.data == found.data
+    assert again.methods == found.methods
+    for metric in ("accuracy", "balanced_accuracy", "kept"):
+        assert np.array_equal(again.grid(metric), found.grid(metric), equal_nan=True)
+    assert np.isnan(again.grid("accuracy")).sum() == 1
+    assert np.allclose(again.grid("cpu_seconds"), found.grid("cpu_seconds"), rtol=1e-5)
+    assert again.problems() == found.problems()
+    plan = claims.Ours(again, small.plan)
+    assert plan.work("ours", "tests_") == small.work("ours", "tests_")
+    assert stored.read("nothing") is None
+    first = (tmp_path / "a" / "part.json").read_bytes()
+    stored.keep("a/part", again, cells)
+    assert (tmp_path / "a" / "part.json").read_bytes() == first
+
+
+def test_curves_are_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "RESULTS", tmp_path)
+    rng = np.random.default_rng(0)
+    data = {"one": (rng.normal(size=(40, 6)), np.arange(40) % 2)}
+    found = over_time(data, "saola", "knn", points=2, cv="1x3", n_jobs=1, out=tmp_path / "out")
+    stored.keep("time", found, tmp_path / "out" / "cells")
+    again = stored.read("time")
+    assert again.kind == "time"
+    for y in ("accuracy", "kept"):
+        assert np.array_equal(again.line("one", "saola", "knn", y),
+                              found.line("one", "saola", "knn", y))  # fmt: skip
+
+
+def test_a_cell_is_computed_again_only_if_its_code_has_changed(tmp_path, monkeypatch):
+    computed = []
+
+    def watched(tasks, n_jobs, caps):
+        tasks = list(tasks)
+        computed.append(sorted(state.cell.method.label for state, _ in tasks))
+        return invented(tasks, n_jobs, caps)
+
+    write_small_sets(tmp_path / "shared" / "data")
+    for name, value in (("SHARED", tmp_path / "shared"), ("OUT", tmp_path / "out")):
+        monkeypatch.setattr(studies, name, value)
+    monkeypatch.setattr(stored, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("tamis.evaluate.comparison.run_here", watched)
+    study = studies.Study("compare", {"dexter": "dexter"}, {"a": "saola", "b": "lars"})
+    for _ in range(2):
+        studies.run_study("two", study)
+    monkeypatch.setattr(studies, "fingerprint", lambda where: f"new {'lars' in where}")
+    studies.run_study("two", study)
+    monkeypatch.setattr(studies, "fingerprint", lambda where: "new False")
+    studies.run_study("two", study)
+    assert computed == [["a", "b"], [], ["a", "b"], ["b"]]
+    assert stored.read("two").methods == ["a", "b"]
 
 
 def test_generated_rows_are_those_of_the_paper():
@@ -247,14 +351,18 @@ def invented_rows():
     table = dict.fromkeys(("OGD", "AROW", "SOFS"), one)
     shares = {f"{m} rho={rho:g}": one for rho in rows.RHO
               for m in ("PET", "PET, tuned", "SOFS", "SOFS, tuned")}  # fmt: skip
+    all_six = ("SOFS", "PET", "FOFS", "L1-SVM", "FGM", "mRMR")
     curve = {f"{name} {m} {size}": one for name in rows.MEDIUM for size in rows.SIZES
-             for m in ("SOFS", "PET", "FOFS", "L1-SVM", "FGM", "mRMR")}  # fmt: skip
+             for m in all_six}  # fmt: skip
+    others = {f"{name} {m} {size}": one for name in rows.STAND_INS for size in rows.SIZES[:2]
+              for m in all_six}  # fmt: skip
+    batch = {f"{m} 200": one for m in ("SOFS", "L1-SVM", "mRMR", "FGM")}
     tuned = table | {f"{m}, tuned": one | {"eta": 0.1} for m in table}
-    return {"x1": tuned, "x2": tuned, "x3": {"SOFS": one, "SOFS, tuned": one},
-            "figure-1": {"SOFS 100": one},
-            "x2-batch": dict.fromkeys(("SOFS", "L1-SVM", "mRMR", "FGM"), one),
+    billion = dict.fromkeys(("SOFS", "SOFS, tuned", "PET, tuned"), one)
+    return {"x1": tuned, "x2": tuned, "x3": billion,
+            "figure-1": {"SOFS 100": one}, "figure-1-batch": batch, "x2-batch": batch,
             "news20": shares, "phish_url": shares, "rcv1_vw_sample": shares,
-            "figure-4": curve}  # fmt: skip
+            "figure-4": curve, "figure-4-stand-ins": others}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -264,12 +372,15 @@ def test_the_whole_page_is_written(tmp_path, monkeypatch):
     write_small_sets(shared / "data")
     (shared / "paper_tables.json").write_bytes(TABLES.read_bytes())
     (tmp_path / "docs").mkdir()
+    monkeypatch.setattr(stored, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(studies, "TREES", 2)
     for module in (studies, command, page, figures):
         for name, value in (("ROOT", tmp_path), ("SHARED", shared), ("OUT", out)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, value)
     monkeypatch.setattr("tamis.evaluate.comparison.run_here", invented)
     monkeypatch.setattr(studies, "MOST_TRAIN", 20)
+    monkeypatch.setattr(rows, "READ", {})
     monkeypatch.setattr(rows, "jobs", lambda data: {k: lambda k=k: made[k] for k in made})
     made = invented_rows()
     assert command.main(["--page"]) == 0  # nothing was run yet
@@ -284,7 +395,8 @@ def test_the_whole_page_is_written(tmp_path, monkeypatch):
                  "numbers of tests (Table 2)", "seconds at 0.01", "over time (Figure 10)",
                  "Figures 11 to 13", "(Table 5)", "LARS, naive boosting and FGM at", "Contents",
                  "What the tests can find", "Figures 4 to 7", "MONK-1", "NIPS 2003", "In a minute",
-                 "The paper in one word", "SAOLA, large sets"):  # fmt: skip
+                 "The paper in one word", "SAOLA, large sets",
+                 "When each part was made"):  # fmt: skip
         assert any(part in line for line in headings), part
     for row in (line for line in text.splitlines() if line.startswith("| ")):
         assert row.endswith(" |"), row
