@@ -63,8 +63,8 @@ mean.
 
 **Limits.** OSFS, Fast-OSFS and HITON-PC may make 5,000,000 conditional tests. A run that needs more
 ends there and keeps what it has; such cells are marked `\\*`. Besides, each selection, and each
-classifier, has 100 CPU seconds and 6 GB. What was stopped there has no result on that set, is
-listed below the tables, and is compared on the other sets.
+classifier, has 30 CPU seconds (on SAOLA's large sets 100) and 6 GB. What was stopped there has no
+result on that set, is listed below the tables, and is compared on the other sets.
 
 **Which run.** Results are stored in `reproduce/results`. `make reproduce` computes a cell again
 only if its data, or code that decides it, has changed. [The last

@@ -41,8 +41,9 @@ GDM_SIZES = (10, 50, 100, 180, 260)
 RIVAL_SIZES = (5, 20, 50)
 
 #: CPU seconds and megabytes that each step of a cell may use. CPU time, so that other work on the
-#: machine does not decide which cells have a result.
-LIMITS = {"cell_cpu_seconds": 100.0, "cell_megabytes": 6000.0}
+#: machine does not decide which cells have a result; more on sets of 20,000 rows and more.
+LIMITS = {"cell_cpu_seconds": 30.0, "cell_megabytes": 6000.0}
+MORE = {"cell_cpu_seconds": 100.0}
 
 #: Relevance thresholds of SAOLA's Figure 8, and values of gamma in SFS-FI's Figures 4 to 7.
 THRESHOLDS = (0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
@@ -94,7 +95,7 @@ JUDGES_OF_NIPS = ("svm", "rbf", "knn", "tree", "nb")
 FOFS = "tamis.estimators.online:FOFS:normalize=True:n_features="
 
 STUDIES = {
-    "large": Study("compare", LARGE.sets, LARGE.methods),
+    "large": Study("compare", LARGE.sets, LARGE.methods, options=MORE),
     "sizes": Study(
         "compare", {**SAOLA.data, "ohsumed_23": "ohsumed_23"},
         {f"SPSF-LAR {k}": f"spsf-lar:n_features={k}" for k in SPSF_SIZES}
@@ -248,7 +249,9 @@ def run_ofs(sets: dict[str, str], kept: dict[str, float], **options: Any) -> Non
             continue
         methods = {"OFS1": f"{FOFS}{max(1, round(kept[name]))}"}
         methods |= {f"OFS {k}": f"{FOFS}{k}" for k in sizes}
-        run_study(ofs_name(folder), Study("compare", {name: folder}, methods), **options)
+        limits = MORE if name in LARGE.sets else {}
+        study = Study("compare", {name: folder}, methods, options=limits)
+        run_study(ofs_name(folder), study, **options)
 
 
 # --- baselines on the NIPS 2003 sets --------------------------------------------------------------
