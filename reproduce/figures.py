@@ -134,7 +134,7 @@ def sizes(found: Results | None, known: Any) -> list[str]:
     ]
 
 
-NO_RESULT = "A `-` has no result: the run was stopped at a limit, or is still to be made.\n"
+NO_RESULT = "A `-` has no result: the run was stopped at a [limit](#how-to-read-this-page).\n"
 
 #: What the orders of SAOLA show besides.
 CHOSEN = (

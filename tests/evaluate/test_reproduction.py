@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_selection import SelectKBest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from reproduce import __main__ as command
 from reproduce import claims, code, figures, page, rows, stored, studies
+from reproduce.f_test import FTest
 from reproduce.page import _power, _side_by_side, _summary
 from reproduce.plans import LARGE, PLANS, SAOLA, Plan
 
@@ -283,6 +285,19 @@ def test_a_cell_is_computed_again_only_if_its_code_has_changed(tmp_path, monkeyp
     studies.run_study("two", study)
     assert computed == [["a", "b"], [], ["a", "b"], ["b"]]
     assert stored.read("two").methods == ["a", "b"]
+
+
+def test_the_f_test_keeps_what_scikit_learn_keeps():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 12)) + np.outer(y, rng.random(12))
+    X[:, 5] = 2.0  # constant: no statistic
+    theirs = SelectKBest(k=4).fit(X[:, np.arange(12) != 5], y).get_support(indices=True)
+    ours = FTest(n_features=4).fit(X, y).get_support(indices=True)
+    assert ours.tolist() == [k + (k >= 5) for k in theirs]
+    X[:, 1] = X[:, 0] = y
+    assert FTest(n_features=1).fit(X, y).get_support(indices=True).tolist() == [0]
+    assert FTest(n_features=12).fit(X, y).get_support().all()
 
 
 def test_generated_rows_are_those_of_the_paper():
