@@ -138,9 +138,8 @@ NO_RESULT = "A `-` has no result: the run was stopped at a [limit](#how-to-read-
 
 #: What the orders of SAOLA show besides.
 CHOSEN = (
-    "`saola:paper` picks its measure from the first columns. dexter holds counts, and in some "
-    "orders its first columns look like categories: then SAOLA takes mutual information and keeps "
-    "one feature. `saola:z` is SAOLA with Fisher's z in every order.\n"
+    "`saola:paper` takes mutual information for the flags of dorothea, and Fisher's z for the "
+    "counts of dexter and madelon. `saola:z` is SAOLA with Fisher's z on all three.\n"
 )
 
 

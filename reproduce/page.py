@@ -55,7 +55,8 @@ called a *stand-in* wherever it appears.
 **Numbers.** A cell is *printed / ours*; `-` means there is no number. Our accuracies are means over
 folds, with selection inside each training fold. Nothing was tuned, except where a row says "tuned".
 Nearest neighbours have exact distances and take the first of equally near rows, so another machine
-finds the same.
+finds the same. GDM, FGM and the SVMs rest on solvers that stop at a tolerance: on another processor
+they may differ a little (GDM by up to 0.05 on sets with few rows).
 
 **Seconds.** Ours are CPU seconds of the selection, without compiling, because other work ran on the
 machine; compare them only with each other. Where a set takes milliseconds one slow fold decides the

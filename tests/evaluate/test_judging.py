@@ -51,6 +51,11 @@ def test_nothing_kept_is_the_most_frequent_class():
     got = judge("knn", 0, np.array([], dtype=np.int64), train, test, y, truth)
     assert got["accuracy"] == pytest.approx(np.mean(truth == np.bincount(y).argmax()))
     assert got["note"] == "nothing was kept, so the most frequent class is predicted"
+    csc, csr = sp.csc_matrix(train), sp.csr_matrix(test)
+    sparse = judge("knn", 0, np.array([], dtype=np.int64), csc, csr, y, truth)
+    assert [sparse[k] for k in ("status", "accuracy", "note", "right")] == [
+        got[k] for k in ("status", "accuracy", "note", "right")
+    ]
     model, _ = make_classifier("nb", train[:, :0])
     assert isinstance(model, DummyClassifier)
 

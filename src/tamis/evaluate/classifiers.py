@@ -81,7 +81,7 @@ def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseE
     Without columns the most frequent class is predicted.
     """
     if train.shape[1] == 0:
-        return DummyClassifier(strategy="prior"), np.asarray
+        return DummyClassifier(strategy="prior"), _as_dense
     # The values decide, not the storage.
     values = train.data if sp.issparse(train) else train
     sparse = 2 * np.count_nonzero(values) < train.shape[0] * train.shape[1]
