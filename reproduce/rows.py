@@ -79,20 +79,21 @@ READ = {"news20": ("news20_rebuilt",), "phish_url": ("phish_url",),
 def run(data: Path, out: Path) -> None:
     """Run all jobs and store their results; finished ones are read, not recomputed."""
     out.mkdir(parents=True, exist_ok=True)
-    places = {}
+    found: dict[str, Any] = {}
+    places: list[Path] = []
     code = hashes(MODULES)
     for name, job in jobs(data).items():
-        places[name] = path = out / f"{name}-{_identity(data, name, joined(code))}.json"
+        path = out / f"{name}-{_identity(data, name, joined(code))}.json"
         if not path.is_file():
             with threads(1):
-                found = job()
+                made = job()
             work = path.with_suffix(".partial")
-            work.write_text(json.dumps(found))
+            work.write_text(json.dumps(made))
             work.replace(path)
             print(f"sofs {name}", flush=True)
-    found = {name: json.loads(path.read_text()) for name, path in places.items()}
-    content = {"made": stored.made(places.values()), "code": code, "jobs": found}
-    stored.put("sofs", content)
+        found[name] = json.loads(path.read_text())
+        places.append(path)
+        stored.put("sofs", {"made": stored.made(places), "code": code, "jobs": found})
 
 
 def _identity(data: Path, name: str, code: str) -> str:
