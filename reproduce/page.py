@@ -304,15 +304,21 @@ def _made() -> list[str]:
             code |= one["code"]
         since = [one.partition(".")[2] for one in changed(code)]
         cells = sum(map(_cells, parts))
-        lines.append(
-            f"| {what} | {cells} | {when} | `{joined(code)}` | {', '.join(since) or '-'} |"
-        )
+        shown = f"`{joined(code)}`" if code else "not recorded"
+        if earlier := [one["earlier"] for one in parts if "earlier" in one]:
+            some = "" if not isinstance(earlier[0], list) else f": {', '.join(earlier[0])}"
+            since.insert(0, f"*read from the page of an earlier run*{some}")
+        lines.append(f"| {what} | {cells} | {when} | {shown} | {', '.join(since) or '-'} |")
     if not lines:
         return []
     return [
         "## When each part was made\n",
         "Days in UTC. A fingerprint stands for the code that decides the cells of a part, without "
         "comments and docstrings. Modules that have changed since are named; `make reproduce` "
+        "computes their cells again. The results of an earlier run were not stored; what was not "
+        "run again since has the rounded numbers of the page that it wrote.\n"
+        if any("earlier run" in line for line in lines)
+        else "comments and docstrings. Modules that have changed since are named; `make reproduce` "
         "computes their cells again.\n",
         "| part | cells | made | code | changed since |", "|---|---:|---|---|---|",
         *lines, "",

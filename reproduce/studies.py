@@ -245,7 +245,7 @@ def run_ofs(sets: dict[str, str], kept: dict[str, float], **options: Any) -> Non
     """
     for name, folder in sets.items():
         sizes = OFS_FEW if name in LARGE.sets else OFS_SIZES
-        if math.isnan(kept[name]):
+        if math.isnan(kept.get(name, math.nan)):
             continue
         methods = {"OFS1": f"{FOFS}{max(1, round(kept[name]))}"}
         methods |= {f"OFS {k}": f"{FOFS}{k}" for k in sizes}
