@@ -63,7 +63,19 @@ class Costs:
     #: CPU seconds per task on a real Dask cluster, beyond scoring and deciding.
     driver_per_task: float = 0.0
     scheduler_per_task: float = 0.0
+    #: CPU seconds of real workers for each one that was recorded, and of a real driver of local
+    #: processes for each task, beyond deciding: see `correct`.
+    slower: float = 1.0
+    local_per_task: float = 0.001
     each: list[TaskCosts] = field(default_factory=list)
+
+    def correct(self, driver: float, workers: float) -> None:
+        """Correct the recorded times by the CPU seconds of a real run in local processes.
+
+        Workers are never taken for faster: on sparse sets they mostly start, which varies more.
+        """
+        self.slower = max(1.0, workers / self.scoring)
+        self.local_per_task = max(0.0, driver - self.deciding) / self.tasks
 
     @property
     def settled(self) -> list[TaskCosts]:
@@ -173,7 +185,7 @@ def predicted(costs: Costs, columns: float, workers: int) -> dict[str, float]:
     times = columns / costs.columns
     tasks_ = costs.tasks * times
     return {
-        "workers": times * costs.scoring / workers,
+        "workers": times * costs.scoring * costs.slower / workers,
         "driver": times * costs.deciding + tasks_ * costs.driver_per_task,
         "scheduler": tasks_ * costs.scheduler_per_task,
         "network": columns * costs.driver_bytes_per_feature / RATE,
@@ -188,12 +200,15 @@ def simulated(
     """Return what a run with many workers takes, if tasks cost what recorded ones did.
 
     The recorded tasks are long ones of the second half (`Costs.settled`), one after the other,
-    scaled to the columns that the driver gives out. Each worker has a disk of its own. The
+    scaled to the columns that the driver gives out, and corrected by a real run. Each worker has a
+    disk of its own. The
     scheduler passes on one task at a time; the driver takes results one at a time, in order.
     """
     recorded, pace = costs.settled, Pace(workers)
     shortest = min(task.deciding for task in costs.each)
-    per_task = (costs.driver_per_task, costs.scheduler_per_task) if on_dask else (0.001, 0.0)
+    per_task = costs.driver_per_task, costs.scheduler_per_task
+    if not on_dask:
+        per_task = costs.local_per_task, 0.0
     left, free = int(columns), [0.0] * workers
     waiting: deque[tuple[TaskCosts, float]] = deque()
     driver = scheduler = busy = driver_busy = 0.0
@@ -205,7 +220,7 @@ def simulated(
             times = step / like.columns
             one = TaskCosts(
                 step,
-                times * like.scoring,
+                times * like.scoring * costs.slower,
                 max(shortest, times * like.deciding),
                 int(times * like.bytes),
             )
