@@ -175,7 +175,8 @@ def two_levels(logs, n, class_counts, own, m, log_bound, steps, tails, leasts):
 def _count_sorted(rows, values, first, last, y, n_classes):
     """Return the rows of each level by class, lowest first, and the place of zero among them."""
     order = argsort(values[first:last])
-    cells = np.zeros((last - first + 1, n_classes), np.int64)
+    cells = np.empty((last - first + 1, n_classes), np.int64)
+    cells[:] = 0  # np.zeros would be compiled
     level, zero, before = -1, -1, np.nan
     for i in range(len(order)):
         t = first + order[i]
@@ -190,15 +191,33 @@ def _count_sorted(rows, values, first, last, y, n_classes):
 
 
 @jit
+def _count_whole(rows, values, first, last, top, y, class_counts):
+    """Return the rows of each whole number from 0 to `top` by class; `_add_zeros` is to follow."""
+    cells = np.empty((top + 1, len(class_counts)), np.int64)
+    cells[:] = 0
+    for t in range(first, last):
+        cells[int(values[t]), y[rows[t]]] += 1
+    return cells
+
+
+@jit
 def _count_levels(rows, values, first, last, y, class_counts):
     """Return the rows of each level by class, lowest level first; zeros need not be stored."""
-    n_classes, top = len(class_counts), whole_top(values, first, last)
+    top = whole_top(values, first, last)
     if top >= 0:
-        cells, zero = np.zeros((top + 1, n_classes), np.int64), 0
-        for t in range(first, last):
-            cells[int(values[t]), y[rows[t]]] += 1
+        cells, zero = _count_whole(rows, values, first, last, top, y, class_counts), np.int64(0)
     else:
-        cells, zero = _count_sorted(rows, values, first, last, y, n_classes)
+        cells, zero = _count_sorted(rows, values, first, last, y, len(class_counts))
+    return cells[: _add_zeros(cells, zero, class_counts)]
+
+
+@inline
+def _add_zeros(cells, zero, class_counts):
+    """Add the rows that are not counted to level `zero`; return how many levels occur.
+
+    Those are the first ones then.
+    """
+    n_classes = len(class_counts)
     for c in range(n_classes):
         absent = class_counts[c]
         for level in range(len(cells)):
@@ -213,7 +232,7 @@ def _count_levels(rows, values, first, last, y, class_counts):
             for c in range(n_classes):
                 cells[occupied, c] = cells[level, c]
             occupied += 1
-    return cells[:occupied]
+    return occupied
 
 
 @jit
@@ -338,8 +357,8 @@ def test_many_levels(
     n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     here, there = (own_rows, own_values) if dense else (rows, values)
-    signs, sizes = np.zeros((3, n_classes), np.int64), np.empty(n + 1, np.int64)
-    above, own = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+    signs, sizes = np.empty((3, n_classes), np.int64), np.empty(n + 1, np.int64)
+    above, own = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for i in range(lo, hi):
         j = picks[i]
         if dense:
@@ -357,6 +376,39 @@ def test_many_levels(
         )  # fmt: skip
         if few:
             test[j], n_levels[j] = CUTS, 3  # or more
+
+
+@jit
+def test_whole_levels(
+    flat, indptr, rows, values, picks, y, class_counts, unordered, logs, log_bound, steps, tails,
+    leasts, lo, hi, p, least, test, n_levels,
+):  # fmt: skip
+    """Do what `test_many_levels` does for columns of categories that need not be sorted.
+
+    Others stay open. Most categories are numbered, and then sorting is not compiled.
+    """
+    n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    here, there = (own_rows, own_values) if dense else (rows, values)
+    sizes = np.empty(n + 1, np.int64)
+    above, own = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
+    # No literals, for which other copies of the callees would be compiled.
+    numbers, zero = np.bool_(False), np.int64(0)
+    for i in range(lo, hi):
+        j = picks[i]
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+        else:
+            first, last = indptr[j], indptr[j + 1]
+        top = whole_top(there, first, last)
+        if top < 0:
+            continue
+        cells = _count_whole(here, there, first, last, top, y, class_counts)
+        cells = cells[: _add_zeros(cells, zero, class_counts)]
+        p[j], least[j], test[j], n_levels[j] = _test_cells(
+            logs, n, class_counts, cells, numbers, unordered[j], log_bound, steps, tails, leasts,
+            sizes, above, own,
+        )  # fmt: skip
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -445,7 +497,7 @@ def test_columns(
     # Assigned outside of the loop: inside, Numba would update reference counts for each column,
     # which costs more than most of its tests.
     here, there = (own_rows, own_values) if dense else (rows, values)
-    own = np.zeros(n_classes, np.int64)
+    own = np.empty(n_classes, np.int64)
     # Nearly all columns of big sparse data hold a few equal entries (-1: not yet computed).
     known, known_least = np.empty((FEW_ONES, FEW_ONES)), np.empty(FEW_ONES)
     known[:], known_least[:] = -1.0, -1.0

@@ -231,9 +231,10 @@ def walk_correlations(
     heads, nodes, numbers, tiles = lists
     slot_means, slot_squares, lanes = slots
     alive = kept[0]
-    in_lists, in_tiles = np.zeros(len(alive)), np.zeros(len(tiles) // max(1, n))
+    in_lists, in_tiles = np.empty(len(alive)), np.empty(len(tiles) // max(1, n))
     own_cells = np.empty(n, np.int32)
-    fresh = np.full(len(in_tiles) // LANES + 1, -1)  # the newcomer whose products a tile has
+    fresh = np.empty(len(in_tiles) // LANES + 1, np.int64)  # the newcomer whose products a tile has
+    fresh[:] = -1
     for i in range(first, last):
         _begin_group(i, groups, heads, counts)
         a, b, listed, dropped = indptr[i], indptr[i + 1], False, False
@@ -307,7 +308,7 @@ def walk_information(
     alive, (cell_counts, sets) = kept[0], cells
     table, units, symmetric = measure
     n_words = (n + 63) // 64
-    own_sets = np.zeros(FEW_SETS * n_words, np.uint64)
+    own_sets = np.empty(FEW_SETS * n_words, np.uint64)
     both, in_lists, left = np.empty(16, np.int32), np.empty(0, np.int32), np.empty(16, np.int64)
     no_numbers, no_values = np.empty((0, NODE_ROOM)), np.empty(0)
     own_cells = np.empty(n, np.int32)
