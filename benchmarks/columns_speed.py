@@ -42,7 +42,7 @@ def cpu(*jobs: Callable[[], object], rounds: int = 5) -> list[float]:
     return best
 
 
-def dense(n: int = 2000, p: int = 4000) -> list[dict[str, Any]]:
+def dense(n: int = 2000, p: int = 20_000) -> list[dict[str, Any]]:
     """Return ns per value of whole fits on numbers, beside three passes of NumPy."""
     rng = np.random.default_rng(0)
     values, y, rows = rng.normal(size=(n, p)), rng.integers(0, 2, n), list[dict[str, Any]]()
@@ -256,7 +256,7 @@ def seconds_of_children() -> float:
 
 #: The parts of the page: their title, what is measured, and in what unit.
 PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
-    "Dense numbers, 2,000 x 4,000, whole fit, ns per value": dense,
+    "Dense numbers, 2,000 x 20,000, whole fit, ns per value": dense,
     "Sparse numbers, ns per nonzero": sparse,
     "Whole numbers with three levels, 2,000 x 4,000, whole fit, ns per value": whole_numbers,
     "Correlations between columns, ns per multiply-add": pairs,

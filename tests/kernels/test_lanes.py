@@ -36,10 +36,16 @@ def _combine(a, b, number, out):
 
 
 @jit
+def _widen(stored, out):
+    """Load eight numbers of any type."""
+    store(out, 0, load(stored, 1))
+
+
+@jit
 def _transpose(flat, n, out):
     """Put eight columns of n rows side by side."""
     for row in range(0, n, LANES):
-        transpose(flat, row, n, out, row * LANES)
+        transpose(flat, row, n, out, row * LANES, LANES)
 
 
 @jit
@@ -60,6 +66,26 @@ def test_lanes_are_combined_one_by_one(compiled):
     x = a[1 : 1 + LANES]
     wanted = [x + b, x - b, x * b, x / b, (x != 0).astype(float), np.full(LANES, 7.0)]
     assert out.tobytes() == np.concatenate(wanted).tobytes()
+
+
+@modes
+@pytest.mark.parametrize("kind", ["float64", "float32", "int8"])
+def test_numbers_of_shorter_types_are_widened(compiled, kind):
+    stored, out = np.array([-127, 0, 3, 1, 2, 127, -1, 5, 9], kind), np.empty(LANES)
+    (_widen if compiled else _widen.py_func)(stored, out)
+    assert np.array_equal(out, stored[1:])
+
+
+@modes
+@pytest.mark.parametrize("into", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_a_transposed_tile_may_be_of_another_type(compiled, kind, into):
+    if kind == "int8":
+        into = into.replace("float32", "int8")
+    n = 2 * LANES
+    flat, out = np.arange(n * LANES).astype(kind), np.empty(n * LANES, into)
+    (_transpose if compiled else _transpose.py_func)(flat, n, out)
+    assert np.array_equal(out.reshape(n, LANES), flat.reshape(LANES, n).T)
 
 
 @modes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ ROWS_A_LEVEL = 5
 
 #: Positions that are checked together.
 PIECE = 1 << 16
+
+#: Whole numbers up to this, positive or negative, may be stored as int8.
+MOST_NARROW = 127
 
 #: Marks a missing value for measures that skip them: an integer beyond any code.
 GAP = 2.0**53
@@ -103,6 +106,8 @@ class ColumnBlock:
     group: Any = None
     is_text: npt.NDArray[np.bool_] | None = None
     width: int = field(init=False)
+    #: The numbers in a shorter type, if they are stored so. A copy with other values has none.
+    narrow: npt.NDArray[Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         v = self.values
@@ -137,14 +142,38 @@ class ColumnBlock:
             )
         return cls(first, dense.shape[0], np.asfortranarray(dense), names)
 
+    @classmethod
+    def of_narrow(cls, first: int, narrow: npt.NDArray[Any], names: Names | None) -> ColumnBlock:
+        """Make a block of float32, or of int8 without -128, in Fortran order.
+
+        Its `values` are made when they are asked for; most columns are scored without them.
+        """
+        block = cls.__new__(cls)
+        n_rows, width = narrow.shape
+        vars(block).update(first=first, n_rows=n_rows, width=width, names=names, narrow=narrow)
+        vars(block).update(kind="unknown", group=None, is_text=None)
+        return block
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            narrow = vars(self).get("narrow")
+            if name != "values" or narrow is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            values = vars(self)["values"] = np.asfortranarray(narrow, dtype=np.float64)
+            return values
+
     @property
     def is_sparse(self) -> bool:
         """True for compressed columns."""
-        return isinstance(self.values, Compressed)
+        return self.narrow is None and isinstance(self.values, Compressed)
 
     def part(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1, sharing memory."""
-        v, names = self.values, None if self.names is None else self.names.part(lo, hi)
+        names = None if self.names is None else self.names.part(lo, hi)
+        if self.narrow is not None and self.group is None:
+            return ColumnBlock.of_narrow(self.first + lo, self.narrow[:, lo:hi], names)
+        v = self.values
         values = v.part(lo, hi) if isinstance(v, Compressed) else v[:, lo:hi]
         return self._some(slice(lo, hi), self.first + lo, values, names)
 
@@ -157,6 +186,17 @@ class ColumnBlock:
             return self._some(columns, self.first, v.pick(columns), names)
         return self._some(columns, self.first, np.asfortranarray(v[:, columns]), names)
 
+    def wide(self, columns: npt.NDArray[np.intp]) -> tuple[ColumnBlock, Any]:
+        """Return a block that has the `values` of some columns, and where they are in it.
+
+        That is the block itself unless only some of its numbers need be widened.
+        """
+        if self.narrow is None or "values" in vars(self) or len(columns) == self.width:
+            return self, columns
+        # Rows of the transposed array, because they are contiguous.
+        values = self.narrow.T[columns].astype(np.float64).T
+        return self._some(columns, self.first, values, None), np.arange(len(columns))
+
     def _some(
         self, at: slice | npt.NDArray[np.intp], first: int, values: Any, names: Names | None
     ) -> ColumnBlock:
@@ -167,6 +207,8 @@ class ColumnBlock:
 
     def without_zeros(self) -> ColumnBlock:
         """Return the block without stored zeros, as measures expect; itself if it has none."""
+        if self.narrow is not None:
+            return self
         v = self.values
         if not isinstance(v, Compressed) or np.count_nonzero(v.data) == len(v.data):
             return self
@@ -189,6 +231,11 @@ class ColumnBlock:
         return self.values.reshape(-1, order="F")
 
     @property
+    def flat(self) -> npt.NDArray[Any]:
+        """The stored numbers, as `entries`, in the type they are stored in."""
+        return self.entries if self.narrow is None else self.narrow.reshape(-1, order="F")
+
+    @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
         """(flat, indptr, indices, data) for kernels: dense columns end to end, or compressed."""
         if isinstance(self.values, Compressed):
@@ -198,13 +245,13 @@ class ColumnBlock:
     @property
     def spans(self) -> npt.NDArray[np.int64]:
         """Where each column begins among the entries, and where the last one ends."""
-        if isinstance(self.values, Compressed):
+        if self.narrow is None and isinstance(self.values, Compressed):
             return self.values.indptr.astype(np.int64, copy=False)
         return np.arange(self.width + 1, dtype=np.int64) * self.n_rows
 
     def column_of_entry(self, entry: int) -> int:
         """Return the arrival number of the column that holds stored number `entry`."""
-        if isinstance(self.values, Compressed):
+        if self.narrow is None and isinstance(self.values, Compressed):
             inside = int(np.searchsorted(self.values.indptr, entry, side="right")) - 1
         else:
             inside = entry // max(self.n_rows, 1)

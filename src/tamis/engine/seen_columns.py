@@ -58,7 +58,7 @@ def equal_to_target(block: ColumnBlock, target: Target) -> int | None:
 
 
 def _candidates(block: ColumnBlock, wanted: npt.NDArray[np.float64]) -> Ints:
-    v = block.without_zeros().values
+    v = block.without_zeros().values if block.narrow is None else block.narrow
     if isinstance(v, Compressed):
         rows = np.flatnonzero(wanted)
         found = np.flatnonzero(np.diff(v.indptr) == len(rows))

@@ -132,7 +132,8 @@ def relevance(
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     # Nearly all columns of big sparse data hold a few ones. With two classes their strength depends
     # on two small numbers only, so it is computed once per pair and cached (2: not yet).
-    known = np.full((FEW_ONES, FEW_ONES), 2.0)
+    known = np.empty((FEW_ONES, FEW_ONES))
+    known[:] = 2.0  # np.full would be compiled
     two_classes = len(norms) == 2 and len(weights) == 0
     last = indptr[lo]
     for j in range(lo, hi):
@@ -184,8 +185,7 @@ def dense_relevance(
             marks[n + row] = groups[row]
     for j in range(lo, hi, LANES):
         width = min(LANES, hi - j)
-        _put_in_tile(flat, n, j, width, tile)
-        _tile_mean(tile, n, out)
+        _put_in_tile(flat, n, j, width, tile, out)
         if k <= 2:
             _tile_sums(tile, n, marks, out)
         else:
@@ -208,21 +208,22 @@ def dense_relevance(
 
 
 @jit
-def _put_in_tile(flat, n, j, width, tile):
-    """Put columns j..j+width-1 side by side, eight numbers per row; others are 0."""
+def _put_in_tile(flat, n, j, width, tile, out):
+    """Put columns j..j+width-1 side by side, eight numbers per row; others are 0.
+
+    Writes the mean of the eight columns, and the number of their nonzeros, on the way.
+    """
+    total, count = spread(0.0), spread(0.0)
     whole = n - n % LANES if width == LANES else 0
     for row in range(0, whole, LANES):
-        transpose(flat, j * n + row, n, tile, row * LANES)
+        transpose(flat, j * n + row, n, tile, row * LANES, LANES)
+        for t in range(row, row + LANES):
+            value = load(tile, t * LANES)
+            total = total + value
+            count = count + filled(value)
     for row in range(whole, n):
         for i in range(LANES):
             tile[row * LANES + i] = flat[(j + i) * n + row] if i < width else 0.0
-
-
-@jit
-def _tile_mean(tile, n, out):
-    """Write the mean of eight columns, and the number of their nonzeros."""
-    total, count = spread(0.0), spread(0.0)
-    for row in range(n):
         value = load(tile, row * LANES)
         total = total + value
         count = count + filled(value)

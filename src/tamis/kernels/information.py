@@ -75,7 +75,7 @@ def relevance(
     """
     n, n_classes = len(y), len(class_counts)
     class_entropy, rarest_class = _of_classes(class_counts, table)
-    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
+    counts = np.empty((FEW_LEVELS + 1) * n_classes, np.int64)
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
     # always two classes. The result then depends on two small numbers only, and is cached.
     known = np.empty((FEW_ENTRIES, FEW_ENTRIES, 2))
@@ -133,10 +133,11 @@ def dense_relevance(
     """Compute `relevance` for dense columns, which lie end to end in `flat`."""
     n, n_classes = len(y), len(class_counts)
     class_entropy, rarest_class = _of_classes(class_counts, table)
-    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
+    counts = np.empty((FEW_LEVELS + 1) * n_classes, np.int64)
     n_words = (n + WORD - 1) // WORD
-    codes, rest = np.zeros(n_words * WORD, np.int8), np.zeros(n_words, np.uint64)
-    members = np.zeros(n_words * n_classes, np.uint64)
+    codes, rest = np.empty(n_words * WORD, np.int8), np.empty(n_words, np.uint64)
+    members = np.empty(n_words * n_classes, np.uint64)
+    codes[:], members[:] = 0, 0  # np.zeros would be compiled
     for row in range(n):
         at = n_words * y[row] + row // WORD
         members[at] |= np.uint64(1) << np.uint64(row % WORD)
@@ -175,7 +176,7 @@ def relevance_by_value(
     """Compute `relevance` for the picked columns lo..hi-1, whatever their values."""
     n, dense = len(y), len(indptr) == 0
     class_entropy, rarest_class = _of_classes(class_counts, table)
-    counts = np.zeros((FEW_LEVELS + 1) * len(class_counts), np.int64)
+    counts = np.empty((FEW_LEVELS + 1) * len(class_counts), np.int64)
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     here, there = (own_rows, own_values) if dense else (rows, values)
     for i in range(lo, hi):
@@ -261,8 +262,9 @@ def count_levels(flat, n, picks, n_levels, commonest):
     Columns with values that are not whole and small, or with many levels, get -1 levels.
     """
     n_words, one_class = (n + WORD - 1) // WORD, np.int64(1)  # no literal: see `levels`
-    codes, rest = np.zeros(n_words * WORD, np.int8), np.empty(n_words, np.uint64)
-    everyone, counts = np.full(n_words, ~np.uint64(0)), np.empty(MOST_SWEPT, np.int64)
+    codes, rest = np.empty(n_words * WORD, np.int8), np.empty(n_words, np.uint64)
+    everyone, counts = np.empty(n_words, np.uint64), np.empty(MOST_SWEPT, np.int64)
+    codes[:], everyone[:] = 0, ~np.uint64(0)
     for i in range(len(picks)):
         n_levels[i], commonest[i] = -1, 0
         if _as_codes(flat, picks[i] * n, n, codes):

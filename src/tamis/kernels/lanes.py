@@ -67,11 +67,11 @@ def filled(lanes):
     return (lanes != 0.0).astype(np.float64)
 
 
-def transpose(array, at, stride, out, to):
-    """Write rows at..at+7 of eight columns, `stride` apart, to out[to:to+64], row by row."""
+def transpose(array, at, stride, out, to, gap):
+    """Write elements at..at+7 of eight vectors, `stride` apart, as eight others, `gap` apart."""
     for row in range(LANES):
         for lane in range(LANES):
-            out[to + row * LANES + lane] = array[at + lane * stride + row]
+            out[to + row * gap + lane] = array[at + lane * stride + row]
 
 
 def count_bits(word):
@@ -118,7 +118,7 @@ def _type_filled(context):
 
 @type_callable(transpose)
 def _type_transpose(context):
-    return lambda array, at, stride, out, to: types.none
+    return lambda array, at, stride, out, to, gap: types.none
 
 
 @type_callable(narrow)
@@ -136,20 +136,32 @@ class _TypeCountBits(ConcreteTemplate):
     cases = [signature(types.int64, types.uint64)]  # noqa: RUF012 (numba's protocol)
 
 
-def _address(context, builder, array_type, array, at):
+def _address(context, builder, array_type, array, at, kind=_VECTOR):
     """Return the address of eight elements of an array."""
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(data, [at]), kind.as_pointer())
 
 
 def _as_index(context, builder, of_type, value):
     return context.cast(builder, value, of_type, types.intp)
 
 
+def _load_as(context, builder, array_type, array, at, kind):
+    """Load eight elements of an array, as they are or, if `kind` are doubles, as doubles."""
+    dtype = array_type.dtype
+    stored = ir.VectorType(context.get_value_type(dtype), LANES)
+    place = _address(context, builder, array_type, array, at, stored)
+    numbers = builder.load(place, align=dtype.bitwidth // 8)
+    if stored == kind:
+        return numbers
+    widen = builder.sitofp if isinstance(dtype, types.Integer) else builder.fpext
+    return widen(numbers, kind)
+
+
 @lower_builtin(load, types.Array, types.Integer)
 def _load(context, builder, sig, args):
     at = _as_index(context, builder, sig.args[1], args[1])
-    return builder.load(_address(context, builder, sig.args[0], args[0], at), align=8)
+    return _load_as(context, builder, sig.args[0], args[0], at, _VECTOR)
 
 
 @lower_builtin(store, types.Array, types.Integer, LanesType)
@@ -173,14 +185,15 @@ def _filled(context, builder, sig, args):
     return builder.select(builder.fcmp_unordered("!=", args[0], zero), one, zero)
 
 
-@lower_builtin(transpose, types.Array, types.Integer, types.Integer, types.Array, types.Integer)
+@lower_builtin(transpose, types.Array, *[types.Integer] * 2, types.Array, *[types.Integer] * 2)
 def _transpose(context, builder, sig, args):
     source, target = sig.args[0], sig.args[3]
-    at, stride, to = (_as_index(context, builder, sig.args[i], args[i]) for i in (1, 2, 4))
+    at, stride, to, gap = (_as_index(context, builder, sig.args[i], args[i]) for i in (1, 2, 4, 5))
+    kind = ir.VectorType(context.get_value_type(target.dtype), LANES)
     rows = []
     for lane in range(LANES):
         place = builder.add(at, builder.mul(stride, cgutils.intp_t(lane)))
-        rows.append(builder.load(_address(context, builder, source, args[0], place), align=8))
+        rows.append(_load_as(context, builder, source, args[0], place, kind))
     # Three rounds: after the round of width w, blocks of w x w are in place.
     for width in (1, 2, 4):
         low, high = [], []
@@ -194,8 +207,9 @@ def _transpose(context, builder, sig, args):
                 rows[i] = builder.shuffle_vector(a, b, _mask(low))
                 rows[i + width] = builder.shuffle_vector(a, b, _mask(high))
     for row in range(LANES):
-        place = builder.add(to, cgutils.intp_t(LANES * row))
-        builder.store(rows[row], _address(context, builder, target, args[3], place), align=8)
+        place = builder.add(to, builder.mul(gap, cgutils.intp_t(row)))
+        address = _address(context, builder, target, args[3], place, kind)
+        builder.store(rows[row], address, align=target.dtype.bitwidth // 8)
     return context.get_dummy_value()
 
 
@@ -208,24 +222,34 @@ def _count_bits(context, builder, sig, args):
 def _narrow(context, builder, sig, args):
     source, target = sig.args[0], sig.args[2]
     at, to = (_as_index(context, builder, sig.args[i], args[i]) for i in (1, 3))
-    doubles, ints = ir.VectorType(_DOUBLE, NARROWED), ir.VectorType(ir.IntType(32), NARROWED)
-    octets = ir.VectorType(ir.IntType(8), NARROWED)
+    stored, octets = context.get_value_type(source.dtype), ir.IntType(8)
 
-    def all_of(number):
-        return ir.Constant(doubles, [ir.Constant(_DOUBLE, number)] * NARROWED)
+    def sixteen(kind):
+        return ir.VectorType(kind, NARROWED)
 
-    place = builder.gep(context.make_array(source)(context, builder, args[0]).data, [at])
-    values = builder.load(builder.bitcast(place, doubles.as_pointer()), align=8)
-    inside = builder.and_(
-        builder.fcmp_ordered("<=", values, all_of(127.0)),
-        builder.fcmp_ordered(">=", values, all_of(-127.0)),
-    )
-    values = builder.select(inside, values, all_of(0.0))
-    whole = builder.fptosi(values, ints)
-    fits = builder.and_(inside, builder.fcmp_ordered("==", builder.sitofp(whole, doubles), values))
-    place = builder.gep(context.make_array(target)(context, builder, args[2]).data, [to])
-    place = builder.bitcast(place, octets.as_pointer())
-    builder.store(builder.trunc(whole, octets), place, align=1)
+    def all_of(kind, number):
+        return ir.Constant(sixteen(kind), [ir.Constant(kind, number)] * NARROWED)
+
+    def address(array_type, array, where, kind):
+        place = builder.gep(context.make_array(array_type)(context, builder, array).data, [where])
+        return builder.bitcast(place, sixteen(kind).as_pointer())
+
+    place = address(source, args[0], at, stored)
+    values = builder.load(place, align=source.dtype.bitwidth // 8)
+    if isinstance(source.dtype, types.Integer):
+        shifted = builder.add(values, all_of(stored, 127))
+        fits = builder.icmp_unsigned("<=", shifted, all_of(stored, 254))
+        short = values if stored == octets else builder.trunc(values, sixteen(octets))
+    else:
+        inside = builder.and_(
+            builder.fcmp_ordered("<=", values, all_of(_DOUBLE, 127.0)),
+            builder.fcmp_ordered(">=", values, all_of(_DOUBLE, -127.0)),
+        )
+        values = builder.select(inside, values, all_of(_DOUBLE, 0.0))
+        whole = builder.fptosi(values, sixteen(ir.IntType(32)))
+        same = builder.fcmp_ordered("==", builder.sitofp(whole, sixteen(_DOUBLE)), values)
+        fits, short = builder.and_(inside, same), builder.trunc(whole, sixteen(octets))
+    builder.store(short, address(target, args[2], to, octets), align=1)
     bits = ir.IntType(NARROWED)
     return builder.icmp_unsigned("==", builder.bitcast(fits, bits), ir.Constant(bits, -1))
 

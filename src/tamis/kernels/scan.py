@@ -29,18 +29,21 @@ def scan(values, most):
     for lo in range(0, len(values), STRETCH):
         hi = min(lo + STRETCH, len(values))
         beyond_most, fractions = spread(0.0), spread(0.0)
-        for t in range(lo, hi - hi % LANES, LANES):
-            number = load(values, t)
-            scaled = number * larger  # infinite if beyond, or nearly so
-            beyond_most = beyond_most + filled(scaled - scaled)
-            up = number + rounding - rounding - number
-            down = rounding - number - rounding + number
-            fractions = fractions + filled(up - down)
+        last = hi - hi % LANES
+        for t in range(lo, last, LANES):
+            scaled = load(values, t) * larger  # infinite if beyond, or nearly so
+            beyond_most = beyond_most + (scaled - scaled)  # 0 or NaN
+        if not_whole < 0:
+            for t in range(lo, last, LANES):
+                number = load(values, t)
+                up = number + rounding - rounding - number
+                down = rounding - number - rounding + number
+                fractions = fractions + filled(up - down)
         store(found, 0, beyond_most)
         store(found, LANES, fractions)
         suspect = hi % LANES > 0
         for i in range(LANES):
-            suspect |= found[i] > 0.0 or (not_whole < 0 and found[LANES + i] > 0.0)
+            suspect |= found[i] != 0.0 or found[LANES + i] > 0.0
         if not suspect:
             continue
         for t in range(lo, hi):

@@ -155,7 +155,9 @@ def choose(
     came, varied, different = (np.zeros(2, dtype=np.int64) for _ in range(3))
     all_discrete = True
     for block in blocks:
-        not_finite, not_whole, _ = scan(block.entries, LARGEST)
+        not_finite, not_whole = -1, -1
+        if block.narrow is None or block.narrow.dtype.kind == "f":
+            not_finite, not_whole, _ = scan(block.flat, LARGEST)
         if not_finite >= 0:
             block = _without_gaps(block)
             _, not_whole, _ = scan(block.entries, LARGEST)
@@ -203,7 +205,7 @@ def _without_gaps(block: ColumnBlock) -> ColumnBlock:
 
 def _filled(block: ColumnBlock) -> npt.NDArray[np.bool_]:
     """Return which columns have at least `FILLED` values that are not zero."""
-    values = block.values
+    values = block.values if block.narrow is None else block.narrow
     if isinstance(values, Compressed):
         return np.asarray(np.diff(values.indptr) >= FILLED)
     # Row by row, as far as needed: most columns of a dense table are soon found to be filled.
@@ -221,7 +223,7 @@ def _count_levels(block: ColumnBlock, picks: Ints) -> tuple[Ints, Ints]:
     n_levels, commonest = np.full((2, len(picks)), -1, np.int64)
     n = block.n_rows
     if not block.is_sparse and len(picks) * n >= MANY:
-        count_levels(block.entries, n, picks, n_levels, commonest)
+        count_levels(block.flat, n, picks, n_levels, commonest)
     rest = np.flatnonzero(n_levels < 0)
     if len(rest):
         coded = code_columns(block, picks[rest])

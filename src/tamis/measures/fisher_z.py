@@ -134,8 +134,13 @@ class FisherZ(Measure):
         self, block: ColumnBlock, target: Target, gate: float, result: Strength, *, counted: bool
     ) -> Ints:
         """Compute strengths and cutoffs; return counts for the exact tests if they are wanted."""
-        form, (flat, *of_sparse) = self._target_form(target), block.arrays
-        kernel, arrays = (relevance, of_sparse) if block.is_sparse else (dense_relevance, [flat])
+        form = self._target_form(target)
+        kernel: Any = dense_relevance
+        # Whole numbers are widened, rather than that the kernel is compiled once more for them.
+        is_float = block.narrow is not None and block.narrow.dtype.kind == "f"
+        arrays: Any = (block.flat if is_float else block.entries,)
+        if block.is_sparse:
+            kernel, arrays = relevance, block.arrays[1:]
         ones = np.empty(block.width, np.int64) if counted else NO_ONES
         into = (result.value, result.cutoff, ones)
         over_columns(lambda lo, hi: kernel(*arrays, *form, gate, lo, hi, *into), block.spans)

@@ -108,6 +108,13 @@ class Tested:
     least_p: Floats
     test: npt.NDArray[np.uint8]
 
+    def pick(self, columns: Ints) -> Tested:
+        """Return a copy of some columns."""
+        return Tested(
+            self.value[columns], self.constant[columns], self.p[columns], self.least_p[columns],
+            self.test[columns],
+        )  # fmt: skip
+
 
 class Prepared(Sequence[Any]):
     """Columns that a panel prepared, as arrays end to end."""

@@ -383,8 +383,13 @@ def count_relevance(
     Cutoffs come from `cutoff_table` by number of levels. Returns True if a column has more levels
     than that: its cutoff is then minus their number. `ones` is for `p_values_of_categories`.
     """
-    left, (flat, *of_sparse) = np.zeros(2, dtype=np.bool_), block.arrays
-    kernel, arrays = (relevance, of_sparse) if block.is_sparse else (dense_relevance, [flat])
+    left = np.zeros(2, dtype=np.bool_)
+    kernel: Any = dense_relevance
+    # Fractions, which have no few levels, are widened: see `FisherZ`.
+    is_short = block.narrow is not None and block.narrow.dtype.kind == "i"
+    arrays: Any = (block.flat if is_short else block.entries,)
+    if block.is_sparse:
+        kernel, arrays = relevance, block.arrays[1:]
     form = (target.codes, target.counts, table, units, symmetric, cutoff_table)
     into = (result.value, result.cutoff, left, ones)
     over_columns(lambda lo, hi: kernel(*arrays, *form, lo, hi, *into), block.spans)

@@ -30,6 +30,7 @@ from tamis.kernels.exact_tests import (
     mark_open,
     test_columns,
     test_many_levels,
+    test_whole_levels,
 )
 from tamis.kernels.known_rows import retest_known, retest_known_against_numbers
 from tamis.kernels.saddle_point import (
@@ -117,8 +118,17 @@ def _test_many_levels(
     block: ColumnBlock, picks: Ints, target: Target, numbers: bool, rest: Any, into: Any
 ) -> None:
     """Test the picked columns; `rest` are tables and the bound, `into` is written."""
-    form = target.codes, target.counts, numbers, has_no_order(block), *rest
-    spans = block.spans
+    about, unordered, spans = (target.codes, target.counts), has_no_order(block), block.spans
+    if not numbers:
+        form: Any = *about, unordered, *rest
+        over_columns(
+            lambda lo, hi: test_whole_levels(*block.arrays, picks, *form, lo, hi, *into),
+            np.concatenate([[0], np.cumsum((spans[1:] - spans[:-1])[picks])]),
+        )
+        picks = picks[into[2][picks] == OPEN]
+        if not len(picks):
+            return
+    form = *about, numbers, unordered, *rest
     over_columns(
         lambda lo, hi: test_many_levels(*block.arrays, picks, *form, lo, hi, *into),
         np.concatenate([[0], np.cumsum((spans[1:] - spans[:-1])[picks])]),
@@ -166,7 +176,14 @@ def p_values_of_numbers(
     tested.p[some] = variance_p(strength.value[some], groups - 1, n - groups, max(bound, DOUBTED))
     doubted = some[tested.p[some] <= DOUBTED]
     if len(doubted):
-        _retest(block, target, _moments_of(target, by_classes), doubted, tested)
+        form = _moments_of(target, by_classes)
+        few, at = block.wide(doubted)
+        if few is block:
+            _retest(block, target, form, doubted, tested)
+            return tested
+        again = tested.pick(doubted)
+        _retest(few, target, form, at, again)
+        tested.p[doubted], tested.test[doubted] = again.p, again.test
     return tested
 
 

@@ -52,6 +52,8 @@ class CodedColumns(Prepared):
 
 def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
     """Code the picked columns of a block."""
+    if block.narrow is None or block.narrow.dtype.kind == "f":
+        block, picks = block.wide(picks)
     n, width, spans = block.n_rows, len(picks), block.spans
     stored = int((spans[1:] - spans[:-1])[picks].sum())
     indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
@@ -59,7 +61,8 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     counts = np.empty(stored + width, np.int64)
     into, done = (indptr, rows, codes, level_pointers, counts), 0
     if not block.is_sparse:
-        done = encode_whole(block.arrays[0], n, picks, *into)
+        # Short whole numbers are not widened: their kernel reads them in the relevance pass, too.
+        done = encode_whole(block.flat, n, picks, *into)
     if done < width:
         encode(*block.arrays, n, picks, done, *into)
     table, _ = table_of(n)
@@ -72,6 +75,7 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
 
 def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     """Return some columns of a block, compressed, whatever its layout."""
+    block, picks = block.wide(picks)
     if isinstance(block.values, Compressed):
         everything = len(picks) == block.width and np.array_equal(picks, np.arange(block.width))
         return block.values if everything else block.values.pick(picks)

@@ -10,12 +10,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns, refuse_broken
+from tamis.core.blocks import (
+    MOST_NARROW,
+    ColumnBlock,
+    Compressed,
+    compressed_columns,
+    refuse_broken,
+)
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import suggestion
 from tamis.kernels.compressed_checks import first_broken
 from tamis.kernels.scan import scan
+from tamis.kernels.turn import shorten, turn
 from tamis.sources.base import ColumnSource
 from tamis.sources.tables.dates import days, note_left_out
 from tamis.sources.tables.table_columns import (
@@ -240,8 +247,10 @@ class MemorySource(ColumnSource):
             values, all_categories, words = _frame_values(self._frame, lo, hi, self.known_words)
             kind: Any = "discrete" if all_categories else "unknown"
             return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
+        if (narrow := _narrow(self._matrix, lo, hi)) is not None:
+            return ColumnBlock.of_narrow(first, narrow, names)
         try:
-            dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
+            dense = _in_columns(self._matrix[:, lo:hi], np.dtype(np.float64))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"columns {lo} to {hi - 1} hold something that is not a number: {error}"
@@ -251,6 +260,69 @@ class MemorySource(ColumnSource):
         if wide and scan(dense.reshape(-1, order="F"), 2.0**53 - 1)[2] >= 0:
             refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         return ColumnBlock(first, self.n_rows, dense, names)
+
+
+#: Tables with fewer numbers are copied by NumPy: a kernel is not worth compiling.
+_MANY = 1 << 17
+
+
+def _narrow(table: npt.NDArray[Any], lo: int, hi: int) -> npt.NDArray[Any] | None:
+    """Return columns lo to hi - 1 as float32 or int8 if they are, or are small whole numbers."""
+    kind = table.dtype
+    if kind == np.float32:
+        return _in_columns(table[:, lo:hi], kind)
+    if kind.kind not in "biu" or not kind.isnative:
+        return None
+    part = table[:, lo:hi].view(np.int8) if kind.kind == "b" else table[:, lo:hi]
+    if not _are_short(part[:8]):  # nearly always the first rows decide
+        return None
+    if kind == np.int64 and (shortened := _shortened(part)) is not None:
+        return _in_columns(shortened, shortened.dtype) if shortened.size else None
+    return _in_columns(part, np.dtype(np.int8)) if _are_short(part) else None
+
+
+def _are_short(part: npt.NDArray[Any]) -> bool:
+    return not part.size or (part.min() >= -MOST_NARROW and part.max() <= MOST_NARROW)
+
+
+def _shortened(part: npt.NDArray[Any]) -> npt.NDArray[np.int8] | None:
+    """Return int64 as int8 in the same order; empty if it is too large, None if NumPy is to do it.
+
+    NumPy would read it three times.
+    """
+    runs, transposed = _runs(part), False
+    if runs is None:
+        runs, transposed = _runs(part.T), True
+    if runs is None:
+        return None
+    short = np.empty(part.T.shape if transposed else part.shape, np.int8)
+    if not shorten(*runs, *short.shape, short.reshape(-1)):
+        return np.empty((0, 0), np.int8)
+    return short.T if transposed else short
+
+
+def _in_columns(part: npt.NDArray[Any], kind: Any) -> npt.NDArray[Any]:
+    """Return a table in Fortran order, in this type."""
+    runs = _runs(part) if part.dtype == kind and part.dtype.isnative else None
+    if runs is None:
+        return np.asfortranarray(part, dtype=kind)
+    n, width = part.shape
+    columns = np.empty((width, n), kind)
+    turn(*runs, n, width, columns.reshape(-1))
+    return columns.T
+
+
+def _runs(part: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int] | None:
+    """Return the memory of a large table that lies row by row, and how far apart rows are.
+
+    That is from its first to its last number, whatever else is between its rows.
+    """
+    (n, width), (step, beside), size = part.shape, part.strides, part.itemsize
+    if part.size < _MANY or width < 2 or beside != size or step % size or step < width * size:
+        return None
+    length = (n - 1) * (step // size) + width
+    held = np.lib.stride_tricks.as_strided(part, (length,), (size,), writeable=False)
+    return held, step // size
 
 
 #: How columns of dates of a data frame become features.
