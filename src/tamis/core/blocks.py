@@ -379,7 +379,9 @@ def refuse_broken(matrix: Any) -> None:
             piece = indptr[lo : lo + PIECE + 1]
             fits = fits and bool(np.all(piece[1:] >= piece[:-1]))
     elif matrix.format == "coo":
-        axes = list(zip(matrix.coords, shape, strict=True))
+        # SciPy 1.12 has no coords yet.
+        coords = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
+        axes = list(zip(coords, shape, strict=True))
         fits = all(len(indices) == len(matrix.data) for indices, _ in axes)
     else:  # their conversion is in Python, or checks indices
         return
