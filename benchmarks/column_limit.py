@@ -25,7 +25,9 @@ from benchmarks._harness import Report, table
 
 DOCUMENTED = 500
 LIMIT = int(os.environ.get("LIMIT", DOCUMENTED))
-ALL_SETS = "prostate,arcene,gisette_valid,pcmac_asu,relathe,basehock,dexter"
+ALL_SETS = (
+    "prostate,arcene,cns,colon,leukemia,dlbcl,pcmac_asu,relathe,basehock,gisette_valid,dexter"
+)
 SETS = os.environ.get("SETS", ALL_SETS).split(",")
 FOLDS = 3
 
