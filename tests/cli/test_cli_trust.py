@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tamis import open_run
+
 
 @pytest.fixture
 def visits(tmp_path):
@@ -60,6 +62,11 @@ def test_luck_without_asking(tamis, visits, tmp_path):
     assert tamis("status", out, "--certify", "0.1").out.endswith("c7\n")
     assert tamis("report", out, "--format", "md").code == 0
     assert "Luck: chance alone lets about 4 of 400 columns" in (out / "report.md").read_text()
+    stopped = tamis(*select, "--method", "saola", "--stop", "features=2", "--out", tmp_path / "a")
+    log = open_run(tmp_path / "a").log
+    examined = len(log) - log.counts()["unexamined"]
+    assert examined < 300
+    assert f" of {examined} columns pass the test" in stopped.out
     done = tamis(*select, "--method", "fcbf", "--out", tmp_path / "b")
     assert "pass the test at 0.01; --fdr 0.1 limits their share\n" in done.out
     for more in (("--fdr", "0.1"), ("--encode", "mdlp"), ("--method", "relieff")):
