@@ -138,7 +138,12 @@ class Csv(Reader):
             path, sep=delimiter, dtype=str, na_filter=False, encoding="utf-8-sig",
             compression=None,
         )  # fmt: skip
-        frame.columns = [re.sub(r"^Unnamed: \d+$", "", name) for name in frame.columns]
+        names = [re.sub(r"^Unnamed: \d+$", "", name) for name in frame.columns]
+        aside = [] if isinstance(frame.index, pd.RangeIndex) else [""]  # names of rows
+        names = [*aside, *names]
+        if names.count("") > 1:  # as tamis names all but the first column
+            names[1:] = [name or f"column {j}" for j, name in enumerate(names[1:], 2)]
+        frame.columns = names[len(aside) :]
         return {name: self._column(frame[name].tolist()) for name in frame.columns}
 
     def compare(self, ours: Content, theirs: Content) -> str | None:
