@@ -110,7 +110,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, message):
             [*SAOLA, "--measure", "auto:statistic=z"],
             "saola has no parameter 'statistic'",
         ),
-        (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not k"),
+        (["--out", "run", "--measure", "gini"], "the measure 'gini' is not known; give one of a"),
         (["--out", "run", "--fast"], "No such option"),
         (["--out", "run", "--alpha", "5"], "Sieve: alpha=5.0 is not a number"),
         ([*SAOLA, "--alpha", "5"], "SAOLA: alpha=5.0 is not a number"),

@@ -242,7 +242,8 @@ def _groups(labels: Any, n_rows: int) -> npt.NDArray[np.int64]:
 
 def _vector(y: Any) -> npt.NDArray[Any]:
     """Return a target as an array with one value per row, none of them missing."""
-    refuse_masked(y)
+    if isinstance(y, np.ma.MaskedArray):
+        refuse_masked(y)
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()

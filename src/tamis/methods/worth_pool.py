@@ -20,7 +20,7 @@ from tamis.kernels.worth import (
     store_pairs,
     take_in,
 )
-from tamis.measures.measure import Floats, Ints, PreparedColumn
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept
 
 #: Relevance that is equal to so many digits is tied.
@@ -143,7 +143,7 @@ class Pool(Kept):
         if not len(every):
             return
         ready = panel.prepare(columns, every)
-        kept = [PreparedColumn(ready, i) for i in every.tolist()]
+        kept = [ready[i] for i in every.tolist()]
         left = np.diag(rounded_worths(self.relevance**2))
         for i in every.tolist():
             panel.add(kept[i])
@@ -265,7 +265,8 @@ class Newcomers:
             store_pairs(np.asarray(found), 0, pool.slots, self.pairs)
         self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
         is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
-        self._find_keys(np.flatnonzero(is_tied))
+        if is_tied.any():
+            self._find_keys(np.flatnonzero(is_tied))
         self._counts = np.zeros(2, np.int64)  # of events, and whether a newcomer evicts
         # For all newcomers that are dropped, and one that is not, whatever enters before it.
         room = 4 * n + 2 * len(pool) + 2
@@ -305,7 +306,7 @@ class Newcomers:
         pool, n = self.pool, len(self.pool)
         pool.make_room()
         self._widen()
-        t, column = pool.tables, PreparedColumn(self.columns, self.first + i)
+        t, column = pool.tables, self.columns[self.first + i]
         if not self.keys[i]:
             self.keys[i] = content_key(column)
         (features, slots), is_kept = np.empty((2, n + 1), np.int64), np.empty(n + 1, np.bool_)
@@ -349,4 +350,4 @@ class Newcomers:
         """Compute keys; they are needed only to decide between equals."""
         for i in which.tolist():
             if not self.keys[i]:
-                self.keys[i] = content_key(PreparedColumn(self.columns, self.first + i))
+                self.keys[i] = content_key(self.columns[self.first + i])
