@@ -9,13 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.flag_pairs import (
+    N_REAL,
+    N_WHOLE,
+    NOTHING,
+    flag_pairs,
+    larger,
+    list_flags,
+)
 from tamis.kernels.information import ROUNDING
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT, append_column
 from tamis.kernels.shapes import target_table
-
-#: Share of a variance that counts as nothing.
-NOTHING = 1e-10
-
 
 @jit
 def pair_shapes(
@@ -41,7 +45,15 @@ def pair_shapes(
     for i in range(lo, hi):
         widest = max(widest, n_bins[which[i]])
     room = np.empty(slot_cells[-1] * widest * n_groups, np.int32)
-    slot_flags = (np.diff(slot_cells) == 2) & (slot_backgrounds[:n_slots] >= 0)
+    slot_flags = np.zeros(n_slots, np.bool_)
+    whole, real = np.empty((N_WHOLE, n_slots), np.int64), np.empty((N_REAL, n_slots))
+    units, parts = np.empty((5, n_slots), np.int64), np.empty((3, n_slots))
+    n_flags, takes_flags = 0, n_groups == 2 and len(norms) == 2
+    if takes_flags:
+        n_flags = list_flags(
+            alive, slot_cells, classes, slot_backgrounds, slot_bases, slot_squares, slot_exact,
+            slot_alone, slot_joint, slot_parts, group_counts, slot_flags, whole, real,
+        )  # fmt: skip
     for i in range(lo, hi):
         j = which[i]
         first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
@@ -57,18 +69,16 @@ def pair_shapes(
             numbers, cell_slots, counts, products,
         )  # fmt: skip
         alone, joint = _sums_of(own, width, n_groups, entropies)
-        is_flag = n_groups == 2 and width == 2 and background >= 0
+        is_flag = takes_flags and width == 2 and background >= 0
+        if is_flag:
+            flag_pairs(
+                n_flags, counts, products, own, alone, joint, background, bases[j], squares[j],
+                exact[j], part, n, group_counts, entropies, per_nat, whole, real, units[0],
+                units[1], units[2], units[3], units[4], parts[0], parts[1], parts[2],
+                dependence[i], ahead[i], behind[i],
+            )  # fmt: skip
         for s in range(n_slots):
-            if not alive[s]:
-                continue
-            if is_flag and slot_flags[s]:
-                dependence[i, s], ahead[i, s], behind[i, s] = _evaluate_flags(
-                    counts, slot_cells[s] + 1 - slot_backgrounds[s], classes, own, background,
-                    group_counts, slot_alone[s], slot_joint[s], slot_bases[s], slot_squares[s],
-                    slot_exact[s], slot_parts, s, alone, joint, bases[j], squares[j], exact[j],
-                    part, products[s], n, freedom, entropies, per_nat,
-                )  # fmt: skip
-            else:
+            if alive[s] and not (is_flag and slot_flags[s]):
                 dependence[i, s], one, other = _evaluate(
                     counts, classes, slot_cells[s], slot_cells[s + 1], slot_alone[s],
                     slot_joint[s], slot_backgrounds[s], slot_bases[s], slot_squares[s],
@@ -165,37 +175,6 @@ def _evaluate(
 
 
 @inline
-def _evaluate_flags(
-    counts, cell, classes, own, background, group_counts, kept_alone, kept_joint, kept_base,
-    kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part, product,
-    n, freedom, entropies, per_nat,
-):  # fmt: skip
-    """Do what `_evaluate` does for two sparse columns of two bins, and two classes."""
-    at = 1 - background
-    pairs, triples = 0, 0
-    both, only, only_kept, neither = 0, 0, 0, 0
-    kept_classes, kept_off, own_classes, own_off = 0, 0, 0, 0
-    for c in range(2):
-        a, f, k = counts[cell, 2 * at + c], own[at, c], classes[cell, c]
-        f_only, k_only, rest = f - a, k - a, group_counts[c] - f - k + a
-        triples += entropies[a] + entropies[f_only] + entropies[k_only] + entropies[rest]
-        both, only, only_kept, neither = both + a, only + f_only, only_kept + k_only, neither + rest
-        kept_classes += k > 0
-        kept_off += group_counts[c] > k
-        own_classes += f > 0
-        own_off += group_counts[c] > f
-    pairs = entropies[both] + entropies[only] + entropies[only_kept] + entropies[neither]
-    x, y, z, w = int(both > 0), int(only > 0), int(only_kept > 0), int(neither > 0)
-    df = (x + z - 1) * (kept_classes - 1) + (y + w - 1) * (kept_off - 1)
-    other_df = (x + y - 1) * (own_classes - 1) + (z + w - 1) * (own_off - 1)
-    return _conclude(
-        pairs, triples, df, other_df, 1, ROUNDING * 48, kept_alone, kept_joint, kept_base,
-        kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part,
-        product, n, 2, freedom, entropies, per_nat, True,
-    )  # fmt: skip
-
-
-@inline
 def _conclude(
     pairs, triples, df, other_df, pair_df, rounding, kept_alone, kept_joint, kept_base,
     kept_squares, kept_exact, kept_parts, kept, alone, joint, base, squares, exact, part, product,
@@ -214,7 +193,7 @@ def _conclude(
         if each and pairs >= max(alone, kept_alone) - rounding:
             value = 1.0  # each bin of one is a bin of the other
         else:
-            value = _larger(value, shared, pair_df, n, per_nat)
+            value = larger(value, shared, pair_df, n, per_nat)
     dependence = abs(r) if value == r * r else np.sqrt(value)
     if not given:
         return dependence, 0.0, 0.0
@@ -223,20 +202,11 @@ def _conclude(
         ahead, behind = _partial(part, kept_parts[kept], r, n, freedom)
     knows = triples - pairs - kept_joint + kept_alone
     if knows > rounding:
-        ahead = _larger(ahead, knows, df, n, per_nat)
+        ahead = larger(ahead, knows, df, n, per_nat)
     knows = triples - pairs - joint + alone
     if knows > rounding:
-        behind = _larger(behind, knows, other_df, n, per_nat)
+        behind = larger(behind, knows, other_df, n, per_nat)
     return dependence, ahead, behind
-
-
-@inline
-def _larger(share, units, df, n, per_nat):
-    """Return the larger of a share and the `strength` of information."""
-    # 1 - exp(-x) is at most x: most of the time there is no exponential to compute.
-    if 2.0 * (units / per_nat - df / 2.0) / n <= share:
-        return share
-    return max(share, strength(units, df, n, per_nat))
 
 
 @inline
@@ -383,16 +353,6 @@ def _degrees_given(own, width, n_groups, occupied):
             classes += own[a, c] > 0
         df += (occupied[a] - 1) * (classes - 1)
     return df
-
-
-@inline
-def strength(units, df, n, per_nat):
-    """Return 1 - exp(-2 I): the squared correlation of normal variables with that information.
-
-    `units` are n times the information; its bias, df / 2 nats, is subtracted first.
-    """
-    nats = (units / per_nat - df / 2.0) / n
-    return 1.0 - np.exp(-2.0 * nats) if nats > 0.0 else 0.0
 
 
 @inline
