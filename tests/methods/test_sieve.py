@@ -30,7 +30,6 @@ from tamis.engine.persistent.selection import Selection
 from tamis.measures.measure import Floats, Measure, Panel, Strength
 from tamis.methods.measured import Arrival, ScoredBlock
 from tamis.methods.streaming.sieve import SieveRule, SieveStream
-from tamis.methods.worth_pool import rounded_worths
 from tamis.sources.arrays.in_memory import MemorySource
 
 # --- a measure that looks numbers up -------------------------------------------------------------
@@ -81,14 +80,19 @@ class LookUpPanel(Panel):
         raise NotImplementedError
 
     def beyond_many(
-        self, columns: Any, picks: npt.NDArray[np.intp]
-    ) -> tuple[Floats, Floats, Floats]:
+        self, columns: Any, picks: npt.NDArray[np.intp], out: Any = None, places: Any = None
+    ) -> Floats:
         which = np.ix_([columns[i] for i in picks], self._kept)
-        c = self.tables.c
-        return self.tables.D[which], c[which], c.T[which]
+        c = np.rint(self.tables.c * 2.0**40) / 2.0**40
+        found = np.array([self.tables.D[which], c[which], c.T[which]])
+        if out is not None:
+            out[:, :, places] = found
+        return found
 
-    def beyond_last(self, columns: Any, picks: npt.NDArray[np.intp]) -> tuple[Floats, ...]:
-        return tuple(values[:, -1] for values in self.beyond_many(columns, picks))
+    def beyond_last(
+        self, columns: Any, picks: npt.NDArray[np.intp], out: Any, place: int, to: int
+    ) -> None:
+        out[:, to:, place] = self.beyond_many(columns, picks)[:, :, -1]
 
     def cutoffs(self, column: Any) -> Floats:
         raise NotImplementedError
@@ -170,9 +174,7 @@ class OneAtATime(SieveStream):
     def _take_one(self, arrival: Arrival) -> None:
         pool, column, panel = self._kept, arrival.column, self._kept.panel
         if isinstance(panel, LookUpPanel):
-            found = panel.beyond_many([column], np.zeros(1, np.intp))
-            pairs = np.array([values[0] for values in found])
-            pairs[1:] = rounded_worths(pairs[1:])
+            pairs = panel.beyond_many([column], np.zeros(1, np.intp))[:, 0]
         else:
             pairs = pool.beyond(arrival)
         dropped, evicts = self.rule.redundant(arrival, pool, pairs[0])

@@ -16,10 +16,10 @@ from tamis.kernels.information import ROUNDING
 #: Share of a variance that counts as nothing.
 NOTHING = 1e-10
 
-#: Rows of the tables of a kept column: its slot, its cell off the background, its counts by class,
-#: the classes that it meets in either bin, and its sums of entropies.
-SLOT, CELL, FIRST, SECOND, MET, MET_OFF, ALONE, JOINT, EXACT = range(9)
-N_WHOLE = 9
+#: Rows of the tables of a kept column: its slot and place, its cell off the background, its counts
+#: by class, the classes that it meets in either bin, its sums of entropies, whether bins are values.
+SLOT, PLACE, CELL, FIRST, SECOND, MET, MET_OFF, ALONE, JOINT, EXACT = range(10)
+N_WHOLE = 10
 #: And its base, sum of squares, correlations with the classes, and what those leave of 1.
 BASE, SQUARES, PART, OTHER_PART, WITHIN = range(5)
 N_REAL = 5
@@ -27,18 +27,17 @@ N_REAL = 5
 
 @inline
 def list_flags(
-    alive, slot_cells, classes, slot_backgrounds, slot_bases, slot_squares, slot_exact, slot_alone,
+    places, slot_cells, classes, slot_backgrounds, slot_bases, slot_squares, slot_exact, slot_alone,
     slot_joint, slot_parts, group_counts, is_listed, whole, real,
 ):  # fmt: skip
-    """Write the tables of the live kept columns that can be compared here; return their number."""
+    """Write the tables of the kept columns that can be compared here; return their number."""
     m = 0
-    for s in range(len(alive)):
-        is_listed[s] = False
-        if alive[s] and slot_cells[s + 1] - slot_cells[s] == 2 and slot_backgrounds[s] >= 0:
+    for s in range(len(places)):
+        if places[s] >= 0 and slot_cells[s + 1] - slot_cells[s] == 2 and slot_backgrounds[s] >= 0:
             is_listed[s] = True
             cell = slot_cells[s] + 1 - slot_backgrounds[s]
             one, two = classes[cell, 0], classes[cell, 1]
-            whole[SLOT, m], whole[CELL, m] = s, cell
+            whole[SLOT, m], whole[PLACE, m], whole[CELL, m] = s, places[s], cell
             whole[FIRST, m], whole[SECOND, m] = one, two
             whole[MET, m] = int(one > 0) + int(two > 0)
             whole[MET_OFF, m] = int(group_counts[0] > one) + int(group_counts[1] > two)
@@ -55,7 +54,7 @@ def list_flags(
 def flag_pairs(
     n_flags, counts, products, own, alone, joint, background, base, squares, exact, part, n,
     group_counts, entropies, per_nat, whole, real, shared, knows, other_knows, df, other_df,
-    r, mine, theirs, dependence, ahead, behind,
+    r, mine, theirs, to, out,
 ):  # fmt: skip
     """Compare a column with the kept ones in the tables; `shared` to `theirs` are scratch."""
     at = 1 - background
@@ -91,7 +90,7 @@ def flag_pairs(
         for k in range(n_flags):
             mine[k] = theirs[k] = 0.0
     for k in range(n_flags):
-        s, value, units = whole[SLOT, k], r[k] * r[k], shared[k]
+        place, value, units = whole[PLACE, k], r[k] * r[k], shared[k]
         one, other = mine[k], theirs[k]
         if real[SQUARES, k] <= 0.0:
             one = other = 0.0
@@ -105,12 +104,12 @@ def flag_pairs(
                 value = 1.0  # each bin of one is a bin of the other
             else:
                 value = larger(value, units, 1, n, per_nat)
-        dependence[s] = abs(r[k]) if value == r[k] * r[k] else np.sqrt(value)
+        out[0, to, place] = abs(r[k]) if value == r[k] * r[k] else np.sqrt(value)
         if knows[k] > rounding:
             one = larger(one, knows[k], df[k], n, per_nat)
         if other_knows[k] > rounding:
             other = larger(other, other_knows[k], other_df[k], n, per_nat)
-        ahead[s], behind[s] = one, other
+        out[1, to, place], out[2, to, place] = rounded_worth(one), rounded_worth(other)
 
 
 @inline
@@ -173,3 +172,9 @@ def strength(units, df, n, per_nat):
     """
     nats = (units / per_nat - df / 2.0) / n
     return 1.0 - np.exp(-2.0 * nats) if nats > 0.0 else 0.0
+
+
+@inline
+def rounded_worth(x):
+    """Round to a multiple of 2**-40."""
+    return np.rint(x * 2.0**40) / 2.0**40

@@ -16,24 +16,27 @@ from tamis.kernels.flag_pairs import (
     flag_pairs,
     larger,
     list_flags,
+    rounded_worth,
 )
 from tamis.kernels.information import ROUNDING
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT, append_column
 from tamis.kernels.shapes import target_table
 
+
 @jit
 def pair_shapes(
     indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
-    lo, hi, heads, nodes, numbers, alive, slot_cells, cell_slots, cell_counts, cell_classes,
+    lo, hi, heads, nodes, numbers, places, slot_cells, cell_slots, cell_counts, cell_classes,
     slot_backgrounds, slot_bases, slot_squares, slot_exact, slot_alone, slot_joint, slot_parts,
-    groups, weights, group_counts, norms, entropies, per_nat, given, dependence, ahead, behind,
+    groups, weights, group_counts, norms, entropies, per_nat, given, to, out,
 ):  # fmt: skip
-    """Compare prepared columns which[lo..hi-1] with every live kept column.
+    """Compare prepared columns which[lo..hi-1] with every kept column that has a place.
 
-    Row i of `dependence` is column which[i] with each slot. If `given`, `ahead` is what the column
-    says about the target once the slot is known, and `behind` the other way round.
+    Row to + i of ``out[0]`` gets the dependence of column which[i] on each slot, at its place. If
+    `given`, ``out[1]`` gets what the column says about the target once the slot is known, and
+    ``out[2]`` the other way round, both rounded by `rounded_worth`.
     """
-    n, n_slots = len(heads), len(alive)
+    n, n_slots = len(heads), len(places)
     n_groups = len(group_counts) if given else 1
     freedom = 1 if len(weights) > 0 else n_groups - 1
     y = groups if given else np.zeros(n, groups.dtype)
@@ -51,7 +54,7 @@ def pair_shapes(
     n_flags, takes_flags = 0, n_groups == 2 and len(norms) == 2
     if takes_flags:
         n_flags = list_flags(
-            alive, slot_cells, classes, slot_backgrounds, slot_bases, slot_squares, slot_exact,
+            places, slot_cells, classes, slot_backgrounds, slot_bases, slot_squares, slot_exact,
             slot_alone, slot_joint, slot_parts, group_counts, slot_flags, whole, real,
         )  # fmt: skip
     for i in range(lo, hi):
@@ -74,12 +77,12 @@ def pair_shapes(
             flag_pairs(
                 n_flags, counts, products, own, alone, joint, background, bases[j], squares[j],
                 exact[j], part, n, group_counts, entropies, per_nat, whole, real, units[0],
-                units[1], units[2], units[3], units[4], parts[0], parts[1], parts[2],
-                dependence[i], ahead[i], behind[i],
+                units[1], units[2], units[3], units[4], parts[0], parts[1], parts[2], to + i, out,
             )  # fmt: skip
         for s in range(n_slots):
-            if alive[s] and not (is_flag and slot_flags[s]):
-                dependence[i, s], one, other = _evaluate(
+            place = places[s]
+            if place >= 0 and not (is_flag and slot_flags[s]):
+                out[0, to + i, place], one, other = _evaluate(
                     counts, classes, slot_cells[s], slot_cells[s + 1], slot_alone[s],
                     slot_joint[s], slot_backgrounds[s], slot_bases[s], slot_squares[s],
                     slot_exact[s], slot_parts, s, own, width, alone, joint, background, bases[j],
@@ -87,15 +90,16 @@ def pair_shapes(
                     per_nat, given, occupied,
                 )  # fmt: skip
                 if given:
-                    ahead[i, s], behind[i, s] = one, other
+                    out[1, to + i, place] = rounded_worth(one)
+                    out[2, to + i, place] = rounded_worth(other)
 
 
 @jit
 def pair_shapes_with(
     indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
     lo, hi, kept_rows, kept_codes, kept_scores, kept_bins, kept_background, kept_base,
-    kept_squares, kept_exact, groups, weights, group_counts, norms, entropies, per_nat, dependence,
-    ahead, behind,
+    kept_squares, kept_exact, groups, weights, group_counts, norms, entropies, per_nat, to, place,
+    out,
 ):  # fmt: skip
     """Compare prepared columns which[lo..hi-1] with one kept column, as `pair_shapes` does."""
     n, n_groups = len(groups), len(group_counts)
@@ -130,12 +134,13 @@ def pair_shapes_with(
                 counts[code_of[row], codes[t] * n_groups + groups[row]] += 1
                 product += scores[t] * score_of[row]
         alone, joint = _sums_of(own, width, n_groups, entropies)
-        dependence[i], ahead[i], behind[i] = _evaluate(
+        out[0, to + i, place], one, other = _evaluate(
             counts, kept_classes, 0, len(counts), kept_alone, kept_joint, kept_background,
             kept_base, kept_squares, kept_exact, kept_parts, 0, own, width, alone, joint,
             background, bases[j], squares[j], exact[j], part, product, n, n_groups, freedom,
             entropies, per_nat, True, occupied,
         )  # fmt: skip
+        out[1, to + i, place], out[2, to + i, place] = rounded_worth(one), rounded_worth(other)
 
 
 @jit

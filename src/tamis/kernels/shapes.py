@@ -15,7 +15,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.levels import gather_nonzeros
-from tamis.kernels.sorting import argsort
+from tamis.kernels.sorting import argsort_numbers
 
 #: Unordered categories: the most frequent ones are bins, and the others share the last bin.
 MOST_BINS = 20
@@ -114,7 +114,7 @@ def _order(values):
     for t in range(len(values)):
         gaps += values[t] != values[t]
     if gaps == 0:
-        return argsort(values), 0
+        return argsort_numbers(values), 0
     order, present = np.empty(len(values), np.int64), np.empty(len(values) - gaps, np.int64)
     known, gap, there = 0, len(present), np.empty(len(present), np.float64)
     for t in range(len(values)):
@@ -124,7 +124,7 @@ def _order(values):
         else:
             order[gap] = t
             gap += 1
-    among = argsort(there)
+    among = argsort_numbers(there)
     for t in range(known):
         order[t] = present[among[t]]
     return order, gaps

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.flag_pairs import rounded_worth
 
 #: What happened to a feature, in events. The last four name the feature that sets the limit;
 #: `ALONE` is added where there is none.
@@ -59,19 +60,6 @@ def enter(
     sums[new], limit[new], limited_by[new], rank[new] = total, least, by, place
     relevance[new], rounded[new], keys[new] = own, own_rounded, key
     return new
-
-
-@jit
-def store_pairs(found, first, slots, pairs):
-    """Write the pair values of newcomers first, first + 1, ... and some slots to `pairs`.
-
-    They are D(F,Y), c(F given Y) and c(Y given F); the last two are rounded.
-    """
-    for kind in range(3):
-        for i in range(found.shape[1]):
-            for k in range(len(slots)):
-                value = found[kind, i, k]
-                pairs[kind, first + i, slots[k]] = value if kind == 0 else rounded_worth(value)
 
 
 @jit
@@ -339,12 +327,6 @@ def _is_worth_least(
 def worth_of(limit, total, size):
     """Return what a feature is worth, given its limit and what it says in all."""
     return 0.5 * limit + 0.5 * total / size
-
-
-@inline
-def rounded_worth(x):
-    """Round to a multiple of 2**-40."""
-    return np.rint(x * 2.0**40) / 2.0**40
 
 
 @inline

@@ -536,21 +536,41 @@ class ShapePanel(RowListPanel):
 
     def between_many(self, columns: ShapedColumns, lo: int, hi: int) -> Floats:
         """Return the dependence of prepared columns lo..hi-1 on every kept column."""
-        dependence: Floats = self._compare(columns, np.arange(lo, hi), given=False)[0]
+        out = np.zeros((1, hi - lo, len(self)))
+        dependence: Floats = self._compare(columns, np.arange(lo, hi), out)[0]
         return dependence
 
-    def beyond_many(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> Floats:
+    def beyond_many(
+        self,
+        columns: ShapedColumns,
+        picks: npt.NDArray[np.intp],
+        out: Floats | None = None,
+        places: Ints | None = None,
+    ) -> Floats:
         """Return D, and what prepared columns (rows) and kept ones say beyond each other.
 
         First the dependence D, then c(column given kept), the squared relevance that is left of the
         column once that kept column is known, then c(kept given column); oldest kept column first.
+        The last two are rounded to multiples of 2**-40. With `out`, each kept column is written to
+        its place there.
         """
-        return self._compare(columns, picks, given=True)
+        if out is None:
+            out = np.zeros((3, len(picks), len(self)))
+        return self._compare(columns, picks, out, places)
 
-    def beyond_last(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> Floats:
-        """Return the same for the column that was kept last."""
+    def beyond_last(
+        self,
+        columns: ShapedColumns,
+        picks: npt.NDArray[np.intp],
+        out: Floats | None = None,
+        place: int = 0,
+        to: int = 0,
+    ) -> Floats:
+        """Return the same for the column that was kept last; with `out`, write rows from `to` on."""
         table, unit = table_of(self.n_rows)
-        out, last, i = np.empty((3, len(picks))), self._last.columns, self._last.i
+        last, i = self._last.columns, self._last.i
+        if out is None:
+            out = np.zeros((3, len(picks), 1))
         first, end = last.indptr[i], last.indptr[i + 1]
         kept = (
             last.rows[first:end], last.codes[first:end], last.scores[first:end], last.n_bins[i],
@@ -560,44 +580,51 @@ class ShapePanel(RowListPanel):
         over_columns(
             lambda lo, hi: pair_shapes_with(
                 *columns.form, picks, lo, hi, *kept, *self._target_arrays, table,
-                unit / math.log(2.0), *out,
+                unit / math.log(2.0), to, place, out,
             ),
             np.concatenate([[0], np.cumsum(lengths)]),
         )  # fmt: skip
         self.pairs += len(picks)
-        return out
+        found: Floats = out[:, to:, place]
+        return found
 
     def _compare(
-        self, columns: ShapedColumns, which: npt.NDArray[np.intp], *, given: bool
+        self,
+        columns: ShapedColumns,
+        which: npt.NDArray[np.intp],
+        out: Floats,
+        places: Ints | None = None,
     ) -> Floats:
-        """Return the dependence on kept columns and, if `given`, what each adds to the other."""
+        """Write the dependence on kept columns and, if there is room, what each adds to the other.
+
+        Each kept column has a place in `out`, by default by age; return `out`.
+        """
         self._list_waiting()
         table, unit = table_of(self.n_rows)
-        out = np.zeros((3 if given else 1, len(which), len(self._alive)))
-        dependence, ahead, behind = out if given else (out[0],) * 3
         s, c = self._slots, self._cells
+        place_of = np.full(len(self._alive), -1)
+        place_of[self._live] = np.arange(len(self._live)) if places is None else places
         kept = (
-            self._heads, self._nodes, self._numbers, self._alive, self._slot_cells, c["slot"],
+            self._heads, self._nodes, self._numbers, place_of, self._slot_cells, c["slot"],
             c["counts"], c["classes"], s["background"], s["base"], s["squares"], s["exact"],
             s["alone"], s["joint"], s["parts"],
         )  # fmt: skip
         over_columns(
             lambda lo, hi: pair_shapes(
                 *columns.form, which, lo, hi, *kept, *self._target_arrays, table,
-                unit / math.log(2.0), given, dependence, ahead, behind,
+                unit / math.log(2.0), len(out) == 3, 0, out,
             ),
             np.concatenate([[0], np.cumsum(len(self) + np.diff(columns.indptr)[which])]),
         )  # fmt: skip
         self.pairs += len(which) * len(self._live)
-        live: Floats = out.take(self._live, axis=2)
-        return live
+        return out
 
     def against(self, columns: ShapedColumns, one: int, picks: Ints) -> Floats:
         """Return the dependence of prepared column `one` on those at `picks`, kept or not."""
         alone = type(self)(Target.of(np.zeros(self.n_rows, int)), self.measure)
         alone.add(columns[one])
         self.pairs += len(picks)
-        dependence: Floats = alone._compare(columns, picks, given=False)[0][:, 0]
+        dependence: Floats = alone._compare(columns, picks, np.zeros((1, len(picks), 1)))[0, :, 0]
         return dependence
 
     def cutoffs(self, column: Any) -> Floats:

@@ -17,7 +17,6 @@ from tamis.kernels.worth import (
     enter,
     leave,
     leave_in_turn,
-    store_pairs,
     take_in,
 )
 from tamis.measures.measure import Floats, Ints
@@ -57,7 +56,7 @@ def content_key(column: Any) -> int:
     for name in ("rows", "codes", "scores"):
         values = getattr(column, name, None)
         if values is not None:
-            key = zlib.crc32(np.ascontiguousarray(values).data, key)
+            key = zlib.crc32(values, key)
     return key
 
 
@@ -84,6 +83,7 @@ class Pool(Kept):
     keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     slots: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     tables: Tables = field(default_factory=lambda: Tables.of(16))
+    scratch: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     @property
     def left(self) -> Floats:
@@ -95,9 +95,7 @@ class Pool(Kept):
         """Return D(F,Y), c(F given Y) and c(Y given F) of a newcomer F with every feature Y."""
         panel: Any = self.panel
         found = panel.beyond_many(arrival.column.columns, np.array([arrival.column.i]))
-        pairs = np.array([values[0] for values in found])
-        pairs[1:] = rounded_worths(pairs[1:])
-        return pairs
+        return np.array([values[0] for values in found])
 
     def by_slot(self, pairs: Floats) -> Floats:
         """Return numbers about pairs with every feature by slot, as `enter` takes them."""
@@ -111,6 +109,13 @@ class Pool(Kept):
         first = self.keys <= content_key(arrival.column)
         result: npt.NDArray[np.bool_] = (theirs > mine) | ((theirs == mine) & first)
         return result
+
+    def room_for(self, count: int) -> Floats:
+        """Return room for three numbers about so many newcomers and every slot; it is reused."""
+        shape = (3, count, self.tables.room)
+        if self.scratch.size < np.prod(shape):
+            self.scratch = np.empty(shape).ravel()
+        return self.scratch[: np.prod(shape)].reshape(shape)
 
     def make_room(self) -> None:
         """Make room in the tables for one more feature."""
@@ -226,11 +231,6 @@ class Tables:
         return larger
 
 
-def rounded_worths(values: Any) -> Any:
-    """Round as `rounded_worth` does."""
-    return np.rint(values * 2.0**40) / 2.0**40
-
-
 #: An event has these: settled by, feature, code, its three numbers and cause.
 Events = tuple[Ints, Ints, Ints, Floats, Ints]
 
@@ -258,11 +258,10 @@ class Newcomers:
         n = len(relevance)
         self.pool, self.columns, self.first = pool, columns, first
         self.features, self.relevance, self.cutoffs = features, relevance, cutoffs
-        self.pairs = np.zeros((3, n, pool.tables.room))
+        self.pairs = pool.room_for(n)
         if len(pool):
             panel: Any = pool.panel
-            found = panel.beyond_many(columns, first + np.arange(n))
-            store_pairs(np.asarray(found), 0, pool.slots, self.pairs)
+            panel.beyond_many(columns, first + np.arange(n), self.pairs, pool.slots)
         self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
         is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
         if is_tied.any():
@@ -337,8 +336,8 @@ class Newcomers:
             if is_tied.any():
                 self._find_keys(start + np.flatnonzero(is_tied))
             panel: Any = pool.panel
-            found = panel.beyond_last(self.columns, np.arange(self.first + start, self.first + n))
-            store_pairs(np.asarray(found)[:, :, np.newaxis], start, pool.slots[-1:], self.pairs)
+            picks = np.arange(self.first + start, self.first + n)
+            panel.beyond_last(self.columns, picks, self.pairs, int(pool.slots[-1]), start)
 
     def _widen(self) -> None:
         """Follow the tables of the pool if they have more room now."""

@@ -35,6 +35,9 @@ REASONS = (
 #: The pool holds at least this many features, or twice as many as are kept.
 LEAST_POOL = 200
 
+#: So many columns that enter the pool are expected among those compared with it in one go.
+ENTRANTS = 16
+
 #: The most features that are kept without a given number, whatever the number of rows.
 MOST_OF_ITS_OWN = 1000
 
@@ -244,9 +247,9 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        pool = self._kept
-        for lo in range(first, last, self.look_ahead):
-            hi = min(lo + self.look_ahead, last)
+        pool, lo, step = self._kept, first, 2 * ENTRANTS
+        while lo < last:
+            hi, entered = min(lo + step, last), 0
             newcomers, at = Newcomers(
                 pool, scored.columns, lo, scored.features[lo:hi], scored.strengths[lo:hi],
                 scored.levels[lo:hi],
@@ -265,6 +268,7 @@ class SieveStream(MeasuredStream):
                 else:
                     self._meet(scored, lo + at, newcomers, at)
                 at += 1
+                entered += 1
                 if not newcomers.is_room(at):
                     newcomers.log_events(self.log_, REASONS)
                 if self._shadows is not None:
@@ -272,6 +276,9 @@ class SieveStream(MeasuredStream):
             newcomers.log_events(self.log_, REASONS)
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[hi - 1]) + 1)
+            # Columns that enter are compared with the rest of the stretch one at a time.
+            usual = ENTRANTS * (hi - lo) // max(1, entered)
+            lo, step = hi, min(max(usual, 2 * ENTRANTS), self.look_ahead)
 
     def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:
         """Keep a feature that must stay; it never leaves the pool. These come before all others."""
