@@ -16,8 +16,8 @@ from tamis.kernels.information import ROUNDING
 #: Share of a variance that counts as nothing.
 NOTHING = 1e-10
 
-#: Rows of the tables of a kept column: its slot and place, its cell off the background, its counts
-#: by class, the classes that it meets in either bin, its sums of entropies, whether bins are values.
+#: Rows of the tables of kept columns: slot and place, the cell off the background, its counts by
+#: class, the classes met in either bin, the sums of entropies, and whether a bin is a value.
 SLOT, PLACE, CELL, FIRST, SECOND, MET, MET_OFF, ALONE, JOINT, EXACT = range(10)
 N_WHOLE = 10
 #: And its base, sum of squares, correlations with the classes, and what those leave of 1.

@@ -566,7 +566,7 @@ class ShapePanel(RowListPanel):
         place: int = 0,
         to: int = 0,
     ) -> Floats:
-        """Return the same for the column that was kept last; with `out`, write rows from `to` on."""
+        """Return the same for the column that was kept last; with `out`, from row `to` on."""
         table, unit = table_of(self.n_rows)
         last, i = self._last.columns, self._last.i
         if out is None:

@@ -247,7 +247,7 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        pool, lo, step = self._kept, first, 2 * ENTRANTS
+        pool, lo, step = self._kept, first, min(2 * ENTRANTS, self.look_ahead)
         while lo < last:
             hi, entered = min(lo + step, last), 0
             newcomers, at = Newcomers(
