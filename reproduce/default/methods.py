@@ -162,13 +162,18 @@ def boruta(table: Table) -> Kept:
     return {OWN: np.flatnonzero(found.fit(table.dense(), table.y).support_).tolist()}
 
 
-def sieve(table: Table) -> Kept:
+def sieve(table: Table, **options: Any) -> Kept:
     """Run tamis's default at every size, and at its own."""
     sizes = {**{str(size): size for size in SIZES}, OWN: None}
     return {
-        name: _fitted(tamis.Sieve(n_features=size, task=table.task), table)
+        name: _fitted(tamis.Sieve(n_features=size, task=table.task, **options), table)
         for name, size in sizes.items()
     }
+
+
+def sieve_free(table: Table) -> Kept:
+    """Run it with the most relevant column first, whatever their order."""
+    return sieve(table, order="free")
 
 
 def saola(table: Table) -> Kept:
@@ -188,6 +193,7 @@ def every(table: Table) -> Kept:
 
 METHODS: dict[str, Method] = {
     "sieve": Method(sieve, package="tamis:Sieve", ordered=True),
+    "sieve_free": Method(sieve_free, package="tamis:Sieve", ordered=True),
     "saola": Method(saola, ordered=True),
     "f_test": Method(f_test),
     "mutual_info": Method(mutual_info),

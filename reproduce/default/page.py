@@ -18,9 +18,9 @@ from reproduce.default.numbers import BALANCED, MODELS, PLAIN, Difference, Numbe
 
 #: How a method is called in the tables.
 TITLES = {
-    "sieve": "Sieve", "saola": "SAOLA", "f_test": "F test", "mutual_info": "mutual information",
-    "l1": "L1", "forest": "forest importance", "mrmr": "mRMR (batch)", "boruta": "Boruta",
-    "all": "all columns",
+    "sieve": "Sieve", "sieve_free": "Sieve, order free", "saola": "SAOLA", "f_test": "F test",
+    "mutual_info": "mutual information", "l1": "L1", "forest": "forest importance",
+    "mrmr": "mRMR (batch)", "boruta": "Boruta", "all": "all columns",
 }  # fmt: skip
 
 #: Baselines that the default must not be below on average, and by how much it may be below mRMR.
@@ -48,6 +48,7 @@ def write_page(cells: Cells, limits: sets.Limits, out: Path, page: Path | None) 
         "far": _far(numbers, run),
         "own": _own(numbers, run),
         "orders": _orders(numbers, run),
+        "free": _free(numbers, run),
         "sets": _described(cells, run, limits),
         "scores": [line for size in SIZES for line in _scores(numbers, run, size)],
     }
@@ -188,10 +189,10 @@ def _agreement(numbers: Numbers, method: str) -> dict[tuple[str, str], float]:
 
 
 def _orders(numbers: Numbers, names: list[str]) -> Section:
-    sieve, saola = (_agreement(numbers, m) for m in ("sieve", "saola"))
     sizes = [*map(str, SIZES), OWN]
     rows = []
-    for title, found, shown in (("Sieve", sieve, sizes), ("SAOLA", saola, [OWN])):
+    for method, shown in (("sieve", sizes), ("sieve_free", sizes), ("saola", [OWN])):
+        title, found = TITLES[method], _agreement(numbers, method)
         for size in shown:
             values = {n: found[n, size] for n in names if (n, size) in found}
             if values:
@@ -203,6 +204,17 @@ def _orders(numbers: Numbers, names: list[str]) -> Section:
                     ", ".join(f"{n} {values[n]:.2f}" for n in low),
                 ])  # fmt: skip
     return _table(("method", "mean Jaccard", f"sets at {AGREEMENT} or more", "lowest"), rows)
+
+
+def _free(numbers: Numbers, names: list[str]) -> Section:
+    """Return Sieve with the most relevant column first minus Sieve in the order of arrival."""
+    rows = []
+    for size in [*map(str, SIZES), OWN]:
+        pair = ("sieve_free", size), ("sieve", size)
+        found = [numbers.over_sets(names, *pair, [m], same=False) for m in MODELS]
+        title = size if size != OWN else "own size"
+        rows.append([title, *map(_gap, found), str(max((f.n for f in found if f), default=0))])
+    return _table(("features", *MODELS.values(), "sets"), rows)
 
 
 def _described(cells: Cells, names: list[str], limits: sets.Limits) -> Section:
