@@ -48,7 +48,8 @@ def pair_shapes(
     for i in range(lo, hi):
         widest = max(widest, n_bins[which[i]])
     room = np.empty(slot_cells[-1] * widest * n_groups, np.int32)
-    slot_flags = np.zeros(n_slots, np.bool_)
+    slot_flags = np.empty(n_slots, np.bool_)
+    slot_flags[:] = False
     whole, real = np.empty((N_WHOLE, n_slots), np.int64), np.empty((N_REAL, n_slots))
     units, parts = np.empty((5, n_slots), np.int64), np.empty((3, n_slots))
     n_flags, takes_flags = 0, n_groups == 2 and len(norms) == 2
@@ -110,7 +111,8 @@ def pair_shapes_with(
         kept_rows, kept_codes, kept_scores, kept_background, kept_base, kept_squares, groups,
         weights, group_counts, norms, entropies, kept_classes, kept_parts[0],
     )  # fmt: skip
-    code_of, score_of = np.full(n, -1, np.int32), np.empty(n)
+    code_of, score_of, given = np.empty(n, np.int64), np.empty(n), len(out) == 3
+    code_of[:] = -1
     for t in range(len(kept_rows)):
         code_of[kept_rows[t]], score_of[kept_rows[t]] = kept_codes[t], kept_scores[t]
     own = np.empty((level_counts.shape[1], n_groups), np.int64)
@@ -122,7 +124,7 @@ def pair_shapes_with(
         first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
         _own_table(
             rows[first:last], codes[first:last], scores[first:last], width, background, bases[j],
-            squares[j], level_counts[j], groups, weights, group_counts, norms, True, own, sums,
+            squares[j], level_counts[j], groups, weights, group_counts, norms, given, own, sums,
             part,
         )  # fmt: skip
         counts = room[: kept_bins * width * n_groups].reshape(-1, width * n_groups)
@@ -138,7 +140,7 @@ def pair_shapes_with(
             counts, kept_classes, 0, len(counts), kept_alone, kept_joint, kept_background,
             kept_base, kept_squares, kept_exact, kept_parts, 0, own, width, alone, joint,
             background, bases[j], squares[j], exact[j], part, product, n, n_groups, freedom,
-            entropies, per_nat, True, occupied,
+            entropies, per_nat, given, occupied,
         )  # fmt: skip
         out[1, to + i, place], out[2, to + i, place] = rounded_worth(one), rounded_worth(other)
 

@@ -300,8 +300,9 @@ def relevance(
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
     # Nearly all columns of big sparse data hold a few entries, all of one value. With two classes
     # everything then depends on two small numbers: it is copied from an earlier column.
-    earlier = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1)
-    source = np.full(n_targets, -1)
+    earlier = np.empty((FEW_ENTRIES, FEW_ENTRIES, 2), np.int64)
+    source = np.empty(n_targets, np.int64)
+    earlier[:] = -1
     is_binary = n_groups == 2 and weights.shape[1] == 0
     # Assigned outside of the loop: inside, Numba would update reference counts for each column.
     from_rows, from_values = (own_rows, own_values) if dense else (rows, values)

@@ -35,7 +35,8 @@ def enter(
 
     Ranks are by relevance, then by key, then by age.
     """
-    taken = np.zeros(len(sums), np.bool_)
+    taken = np.empty(len(sums), np.bool_)
+    taken[:] = False
     for s in slots:
         taken[s] = True
     new = 0
@@ -123,7 +124,8 @@ def leave_in_turn(
                 least[k], by[k] = _limit(left, rank, age, present, last, present[k])
             near[k] = np.inf if stays[k] else 0.5 * least[k] + 0.5 * total[k] * share
             lowest_near = min(lowest_near, near[k])
-    left_over = np.zeros(n, np.bool_)
+    left_over = np.empty(n, np.bool_)
+    left_over[:] = False
     for k in range(down_to):
         at = age[present[k]]
         left_over[at] = True

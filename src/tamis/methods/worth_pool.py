@@ -117,6 +117,16 @@ class Pool(Kept):
             self.scratch = np.empty(shape).ravel()
         return self.scratch[: np.prod(shape)].reshape(shape)
 
+    @property
+    def has_places(self) -> bool:
+        """Whether a newcomer is kept, and nothing else changes, unless features are redundant."""
+        return len(self) < self.n_features and bool(self.is_kept.all())
+
+    def worth_of_last(self) -> float:
+        """Return what the newest feature is worth among all of the pool."""
+        slot, t = self.slots[-1], self.tables
+        return float(0.5 * t.limit[slot] + 0.5 * t.sums[slot] / len(self))
+
     def make_room(self) -> None:
         """Make room in the tables for one more feature."""
         if len(self) == self.tables.room:
@@ -290,6 +300,10 @@ class Newcomers:
     def drop(self, start: int, exponent: float, copies_from: float) -> int:
         """Drop newcomers from `start` on; return the first that changes the pool, or their end."""
         pool, t = self.pool, self.pool.tables
+        if np.isinf(exponent) and pool.has_places:
+            # Small tables end here, and need not compile what decides between many features.
+            self._counts[1] = bool((self.pairs[0, start, pool.slots] >= copies_from - 1e-9).any())
+            return start
         resolution = pool.measure.resolution
         end: int = drop_newcomers(
             start, self.pairs, self.features, self.relevance, self.rounded, self.keys,

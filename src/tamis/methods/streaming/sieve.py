@@ -307,7 +307,19 @@ class SieveStream(MeasuredStream):
                 self.log_.append(decision, at=arrival.feature)
             if evicts:
                 pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
-        newcomers.take_in(i)
+        if not pool.has_places:
+            newcomers.take_in(i)
+            return
+        self._log_events(newcomers)
+        arrival = scored.arrival(which)
+        pool.enter(arrival, newcomers.pairs[:, i])
+        pool.is_kept[-1] = True
+        self.log_.append(
+            Decision(
+                arrival.feature, "kept", arrival.relevance, pool.worth_of_last(), arrival.level
+            )
+        )
+        newcomers.meet_entrant(i + 1)
 
     def _decision(self, reason: str, i: int, weighed: Weighed) -> Decision:
         """Return the decision about the feature at position i, with what it is worth."""
