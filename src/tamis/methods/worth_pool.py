@@ -163,7 +163,7 @@ class Pool(Kept):
         for i in every.tolist():
             panel.add(kept[i])
             later = every[i + 1 :]  # each pair is compared when the later one comes
-            _, left[later, i], left[i, later] = rounded_worths(panel.beyond_last(ready, later))
+            _, left[later, i], left[i, later] = panel.beyond_last(ready, later)
         self.keys = np.array([content_key(column) for column in kept], np.int64)
         self.tables = Tables.of_pairs(left, self.relevance, self.keys)
 
@@ -239,6 +239,11 @@ class Tables:
             if name != "room":
                 getattr(larger, name)[(slice(self.room),) * array.ndim] = array
         return larger
+
+
+def rounded_worths(values: Any) -> Any:
+    """Round as `rounded_worth` does."""
+    return np.rint(values * 2.0**40) / 2.0**40
 
 
 #: An event has these: settled by, feature, code, its three numbers and cause.

@@ -310,7 +310,7 @@ class SieveStream(MeasuredStream):
         if not pool.has_places:
             newcomers.take_in(i)
             return
-        self._log_events(newcomers)
+        newcomers.log_events(self.log_, REASONS)
         arrival = scored.arrival(which)
         pool.enter(arrival, newcomers.pairs[:, i])
         pool.is_kept[-1] = True
