@@ -307,7 +307,7 @@ class Newcomers:
         pool, t = self.pool, self.pool.tables
         if np.isinf(exponent) and pool.has_places:
             # Small tables end here, and need not compile what decides between many features.
-            self._counts[1] = bool((self.pairs[0, start, pool.slots] >= copies_from - 1e-9).any())
+            self.evicts = bool((self.pairs[0, start, pool.slots] >= copies_from - 1e-9).any())
             return start
         resolution = pool.measure.resolution
         end: int = drop_newcomers(
