@@ -191,14 +191,13 @@ def _agreement(numbers: Numbers, method: str) -> dict[tuple[str, str], float]:
 def _orders(numbers: Numbers, names: list[str]) -> Section:
     sizes = [*map(str, SIZES), OWN]
     rows = []
-    for method, shown in (("sieve", sizes), ("sieve_free", sizes), ("saola", [OWN])):
-        title, found = TITLES[method], _agreement(numbers, method)
+    for method, shown in (("sieve", sizes), ("saola", [OWN])):
         for size in shown:
-            values = {n: found[n, size] for n in names if (n, size) in found}
+            values = _agreement_at(numbers, method, size, names)
             if values:
                 low = sorted(values, key=lambda n: values[n])[:3]
                 rows.append([
-                    f"{title}, {size if size != OWN else 'own size'}",
+                    f"{TITLES[method]}, {_size(size)}",
                     f"{np.mean(list(values.values())):.3f}",
                     f"{sum(v >= AGREEMENT for v in values.values())} of {len(values)}",
                     ", ".join(f"{n} {values[n]:.2f}" for n in low),
@@ -206,15 +205,27 @@ def _orders(numbers: Numbers, names: list[str]) -> Section:
     return _table(("method", "mean Jaccard", f"sets at {AGREEMENT} or more", "lowest"), rows)
 
 
+def _agreement_at(numbers: Numbers, method: str, size: str, names: list[str]) -> dict[str, float]:
+    """Return the agreement of a method over column orders at one size, by set."""
+    found = _agreement(numbers, method)
+    return {name: found[name, size] for name in names if (name, size) in found}
+
+
+def _size(size: str) -> str:
+    return size if size != OWN else "own size"
+
+
 def _free(numbers: Numbers, names: list[str]) -> Section:
-    """Return Sieve with the most relevant column first minus Sieve in the order of arrival."""
+    """Return agreement with order="free", and its scores minus those in the order of arrival."""
     rows = []
     for size in [*map(str, SIZES), OWN]:
+        agreed = list(_agreement_at(numbers, "sieve_free", size, names).values())
         pair = ("sieve_free", size), ("sieve", size)
         found = [numbers.over_sets(names, *pair, [m], same=False) for m in MODELS]
-        title = size if size != OWN else "own size"
-        rows.append([title, *map(_gap, found), str(max((f.n for f in found if f), default=0))])
-    return _table(("features", *MODELS.values(), "sets"), rows)
+        n_scored = max((f.n for f in found if f), default=0)
+        least = f"{min(agreed):.2f} ({len(agreed)} sets)" if agreed else "-"
+        rows.append([_size(size), least, *map(_gap, found), str(n_scored)])
+    return _table(("features", "lowest Jaccard", *MODELS.values(), "sets scored"), rows)
 
 
 def _described(cells: Cells, names: list[str], limits: sets.Limits) -> Section:

@@ -109,6 +109,13 @@ def test_finished_cells_are_not_repeated(run: Any, capsys: pytest.CaptureFixture
     assert "[10/10]" in capsys.readouterr().err
 
 
+def test_finished_orders_are_not_repeated(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--methods", "saola")
+    assert "[11/11] wine, three orders, saola" in capsys.readouterr().err
+    run("--methods", "saola")
+    assert capsys.readouterr().err == ""
+
+
 def test_a_method_that_is_not_installed_is_skipped_by_name(
     run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
