@@ -114,6 +114,15 @@ def test_labels_that_are_not_classes_are_left_out_of_the_accuracy(tamis, data):
     )
 
 
+@pytest.mark.parametrize("options", [(), ("--skip-bad-lines",)])
+def test_svmlight_labels_that_are_text_name_the_first_line(tamis, data, options):
+    Path("words.svm").write_text("spam 1:1 4:1\nham 2:1\n" * 20)
+    assert tamis("learn", "words.svm", *options).one_sentence() == (
+        "words.svm, line 1, byte 1: 'spam' is not a number (a string label); expected numbers, so "
+        "number the classes first"
+    )
+
+
 def test_bad_lines_are_counted_reported_and_recorded(tamis, data):
     lines = Path("train.svm").read_text().splitlines()
     lines[10], lines[20], lines[30] = "", "", "1 3:nan"

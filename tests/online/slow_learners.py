@@ -219,25 +219,42 @@ class SlowRowSieve(Slow):
         return self
 
     def update(self, x, signs, loss):
+        """Kept features learn together; each of the others as if it alone were added to them."""
         unit = self.gamma * (self.total / self.filled)
-        sigma = 1.0 / (1.0 + self.precision.astype(np.float64))
+        mass = 1.0 + self.precision.astype(np.float64)
         spread = 0.0
         for j in np.flatnonzero(x):
+            part = 0.0
             for i, sign in signs:
-                spread += (sign * x[j]) * (sign * x[j]) * sigma[i, j]
-        beta = loss / (spread + unit)
-        for i, sign in signs:
-            part = sign * x
-            self.w[i] = (self.w[i].astype(np.float64) + beta * part * sigma[i]).astype(np.float32)
-            grown = self.precision[i].astype(np.float64) + part * part * (1.0 / unit)
-            self.precision[i] = grown.astype(np.float32)
+                part += (sign * x[j]) * (sign * x[j]) * (1.0 / mass[i, j])
+            spread += part if j in self.since else 0.0
+        old = self.w.astype(np.float64)
+        for j in np.flatnonzero(x):
+            left, more = loss, 0.0
+            if j not in self.since:
+                own = 0.0
+                for i, sign in signs:
+                    own += old[i, j] * (sign * x[j])
+                    more += (sign * x[j]) * (sign * x[j]) * (1.0 / mass[i, j])
+                left = max(loss - own, 0.0)
+            for i, sign in signs:
+                part = sign * x[j]
+                if j not in self.since and len(self.w) == 1:
+                    grown = old[i, j] + left * part / ((spread + unit) * mass[i, j] + x[j] * x[j])
+                else:
+                    step = left / (spread + more + unit)
+                    grown = old[i, j] + step * part * (1.0 / mass[i, j])
+                self.w[i, j] = grown
+                grown = float(self.precision[i, j]) + part * part * (1.0 / unit)
+                self.precision[i, j] = grown
         self.choose(x)
 
     def strength(self):
         total = np.zeros(self.w.shape[1])
         for w, p in zip(self.w.astype(np.float64), self.precision.astype(np.float64), strict=True):
-            total = total + w * w * (1.0 + p)
-        return total
+            z = w * w * (1.0 + p)
+            total = total + (z if len(self.w) == 1 else z * z)
+        return total if len(self.w) == 1 else np.sqrt(total)
 
     def choose(self, x):
         z, share, there = self.strength(), 1.0 / self.advantage, np.flatnonzero(x).tolist()
@@ -252,9 +269,9 @@ class SlowRowSieve(Slow):
             alike = z[j] == z[i] and (self.precision[:, j] == self.precision[:, i]).all()
             return alike and (parts[:, j] == parts[:, i]).all()
 
-        met = [j for j in there if j in self.since]
+        copies_of = set()
         for j in sorted((j for j in there if j not in self.since), key=lambda j: (-z[j], j)):
-            if any(copies(j, i) for i in met):
+            if j in copies_of:
                 continue
             if not z[j] * share > self.floor * self.top:
                 break
@@ -262,9 +279,11 @@ class SlowRowSieve(Slow):
                 if not z[j] * share > z[weakest()]:
                     break
                 del self.since[weakest()]
+            again = [i for i in there if i != j and i not in self.since and copies(i, j)]
             self.since[j] = self.serial
             self.serial += 1
-            met.append(j)
+            copies_of.update(again)
+            self.w[:, again] = 0.0
             self.top = max(self.top, z[j])
         while self.since and z[weakest()] < self.floor * self.top:
             del self.since[weakest()]

@@ -44,7 +44,7 @@ def test_what_is_remembered_is_merged_too(shards):
             added[one.kept_], mean[one.kept_] = model.learned().precision, model.learned().weights
             precision, weighted = precision + added, weighted + (1 + added) * mean
         mean = weighted / (1 + precision)
-        strength = np.sum(mean**2 * (1 + precision), axis=1)
+        strength = np.linalg.norm(mean**2 * (1 + precision), axis=1)
         kept = np.sort(np.argsort(-strength, kind="stable")[: min(5, np.sum(strength > 0))])
         assert found.kept_.tolist() == kept.tolist(), str(case)
         np.testing.assert_allclose(found.weights_.reshape(len(kept), -1), mean[kept], rtol=1e-12)

@@ -48,9 +48,11 @@ class SlowRegressor(SlowRowSieve):
             self.row(x, error)
         return self
 
+    def beyond(self, error):
+        return max(abs(error) - (self.epsilon or 0.0), 0.0) * np.sign(error)
+
     def row(self, x, error):
-        pull = max(abs(error) - (self.epsilon or 0.0), 0.0) * np.sign(error)
-        shift = pull
+        pull = shift = self.beyond(error)
         if self.epsilon is not None:
             shift = max(-self.size_of_errors, min(self.size_of_errors, pull))
         self.b += shift * (2.0 / (self.t + 1))
@@ -62,17 +64,23 @@ class SlowRegressor(SlowRowSieve):
         self.total += squares
         self.filled += 1.0
         unit = self.gamma * (self.total / self.filled)
-        sigma = 1.0 / (1.0 + self.precision[0].astype(np.float64))
-        spread = 0.0
+        mass = 1.0 + self.precision[0].astype(np.float64)
+        spread, old = 0.0, self.w[0].astype(np.float64)
         for j in np.flatnonzero(x):
-            spread += x[j] * x[j] * sigma[j]
-        step = pull / (spread + unit)
-        if self.epsilon is not None:
-            most = self.size_of_errors / unit
-            step = max(-most, min(most, pull / spread))
-        self.w[0] = (self.w[0].astype(np.float64) + step * x * sigma).astype(np.float32)
-        grown = self.precision[0].astype(np.float64) + x * x * (1.0 / unit)
-        self.precision[0] = grown.astype(np.float32)
+            spread += x[j] * x[j] * (1.0 / mass[j]) if j in self.since else 0.0
+        for j in np.flatnonzero(x):
+            left, mine = pull, spread
+            if j not in self.since:  # as if it alone were added to the kept features
+                left = self.beyond(pull + np.copysign(self.epsilon or 0.0, pull) - old[j] * x[j])
+                mine = spread + x[j] * x[j] / mass[j]
+            if self.epsilon is not None:
+                most = self.size_of_errors / unit
+                self.w[0, j] = old[j] + max(-most, min(most, left / mine)) * x[j] / mass[j]
+            elif j in self.since:
+                self.w[0, j] = old[j] + pull / (spread + unit) * x[j] * (1.0 / mass[j])
+            else:
+                self.w[0, j] = old[j] + left * x[j] / ((spread + unit) * mass[j] + x[j] * x[j])
+            self.precision[0, j] = float(self.precision[0, j]) + x[j] * x[j] * (1.0 / unit)
         self.choose(x)
 
 

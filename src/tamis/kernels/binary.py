@@ -355,20 +355,31 @@ def lowest_entry(floor, order, bound, counts):
     return max(floor, bound[order[0]]) if counts[SIZE] == len(order) else floor
 
 
+@inline
+def _left(pull, own, fit):
+    """Return what is left of a pull if a feature outside had contributed `own` to the score."""
+    if len(fit) == 0:
+        return max(pull - own, 0.0) if pull > 0.0 else min(pull - own, 0.0)
+    error = pull + np.copysign(fit[EPSILON], pull) - own
+    return max(abs(error) - fit[EPSILON], 0.0) * np.sign(error)
+
+
 @jit
 def learn_by_strength(
     indptr, indices, values, goals, gamma, advantage, floor,
     marks, held, weight, feature, order, where, bound, key, serial, counts, scale, fit,
 ):  # fmt: skip
-    """Train as in `learn_second_order`; keep the largest mu^2 / Sigma, and remember the others.
+    """Train the kept features by confidence-weighted steps; keep the largest mu^2 / Sigma.
 
-    `marks[2 * j]` and the next are the accumulated precision and the mean of feature j if it is not
-    kept; if it is, the first is -slot, and `held[slot]` and `weight[slot]` are in use. gamma counts
-    in mean squared lengths of the rows with loss so far.
+    Each of the others learns as if it alone were added to the kept ones. `marks[2 * j]` and the
+    next are the accumulated precision and the mean of feature j if it is not kept; if it is, the
+    first is -slot, and `held[slot]` and `weight[slot]` are in use. gamma counts in mean squared
+    lengths of the rows with loss so far.
     """
     slots = np.empty(longest(indptr) + 1, dtype=np.int64)
     inside, outside = np.empty_like(slots), np.empty_like(slots)
     variance, strengths, share = np.empty(len(slots)), np.empty(len(slots)), 1.0 / advantage
+    plain = len(fit) == 0 or fit[ROBUST] == 0.0
     for r in range(len(goals)):
         first, last = indptr[r], indptr[r + 1]
         score = 0.0
@@ -382,24 +393,23 @@ def learn_by_strength(
             continue
         spread, squares, n_in = 0.0, 0.0, 0
         for t in range(first, last):
-            mark, slot = marks[2 * indices[t]], slots[t - first]
-            sigma = 1.0 / (1.0 + float(max(held[slot], mark)))
-            square = values[t] * values[t]
-            squares += square
-            spread += square * sigma
-            variance[t - first] = sigma
+            squares += values[t] * values[t]
             inside[n_in] = t
             outside[t - first - n_in] = t
-            n_in += 1 if slot > 0 else 0
+            n_in += 1 if slots[t - first] > 0 else 0
         if squares == 0.0:
             continue
+        for n in range(n_in):
+            x = values[inside[n]]
+            variance[n] = 1.0 / (1.0 + float(held[slots[inside[n] - first]]))
+            spread += x * x * variance[n]
         scale[TOTAL] += squares
         scale[FILLED] += 1.0
         unit, top = gamma * (scale[TOTAL] / scale[FILLED]), scale[STRONGEST]
         step, per_unit = _step(pull, spread, unit, fit), 1.0 / unit
         for n in range(n_in):
             slot, x = slots[inside[n] - first], values[inside[n]]
-            weight[slot] += step * x * variance[inside[n] - first]
+            weight[slot] += step * x * variance[n]
             held[slot] += x * x * per_unit
             z = strength(weight[slot], held[slot])
             key[slot] = z
@@ -410,7 +420,12 @@ def learn_by_strength(
         least, n_new = lowest_entry(floor * top, order, bound, counts), 0
         for n in range(last - first - n_in):
             j, x = indices[outside[n]], values[outside[n]]
-            marks[2 * j + 1] += step * x * variance[outside[n] - first]
+            mean, mass = float(marks[2 * j + 1]), 1.0 + float(marks[2 * j])
+            left = _left(pull, mean * x, fit)
+            if plain:
+                marks[2 * j + 1] = mean + left * x / ((spread + unit) * mass + x * x)
+            else:
+                marks[2 * j + 1] = mean + _step(left, spread + x * x / mass, unit, fit) * x / mass
             marks[2 * j] += x * x * per_unit
             z = strength(marks[2 * j + 1], marks[2 * j])
             if z * share > least and x != 0.0:  # a stored 0 is not in the row
@@ -418,9 +433,8 @@ def learn_by_strength(
                 n_new += 1
         if n_new > 0:
             _take_in(
-                share, floor, first, indices, values, inside[:n_in], slots, outside,
-                strengths[:n_new], marks, held, weight, feature, order, where, bound, key, serial,
-                counts, scale,
+                share, floor, indices, values, outside, strengths[:n_new], marks, held, weight,
+                feature, order, where, bound, key, serial, counts, scale,
             )  # fmt: skip
         if floor > 0.0:
             _let_go(
@@ -436,48 +450,30 @@ def _remember(slot, marks, held, weight, feature):
 
 
 @inline
-def first_equal(strengths, ranked, value):
-    """Return the first position in `ranked` whose strength is at least `value`."""
-    lo, hi = 0, len(ranked)
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if strengths[ranked[mid]] < value:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo
-
-
-@inline
-def _pass_over(begin, z, precision, part, indices, values, outside, strengths, ranked, marks):
-    """Mark the newcomers, from `begin` on, that always moved together with another feature.
+def _start_copies_again(begin, z, precision, part, indices, values, outside, strengths, ranked,
+                        marks):  # fmt: skip
+    """Let the newcomers, from `begin` on, that always moved together with one that entered forget.
 
     Those have the same precision, and weights that contribute the same to this row; the other's
-    strength is z.
+    strength is z. They learn what the other leaves.
     """
     while begin < len(ranked) and strengths[ranked[begin]] == -z:
         t = outside[ranked[begin]]
         if t >= 0:
             j = indices[t]
             if marks[2 * j] == precision and marks[2 * j + 1] * values[t] == part:
-                outside[ranked[begin]] = -1
+                outside[ranked[begin]], marks[2 * j + 1] = -1, 0.0
         begin += 1
 
 
 @jit
-def _take_in(share, floor, first, indices, values, inside, slots, outside, strengths, marks, held,
-             weight, feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+def _take_in(share, floor, indices, values, outside, strengths, marks, held, weight, feature, order,
+             where, bound, key, serial, counts, scale):  # fmt: skip
     """Let newcomers in, the strongest first, while a share of their strength beats the weakest.
 
-    Copies of kept features stay outside.
+    Copies of those stay outside.
     """
     ranked = argsort(strengths)
-    for t in inside:
-        slot = slots[t - first]
-        begin, part = first_equal(strengths, ranked, -key[slot]), weight[slot] * values[t]
-        _pass_over(
-            begin, key[slot], held[slot], part, indices, values, outside, strengths, ranked, marks
-        )
     for at in range(len(ranked)):
         n = ranked[at]
         if outside[n] < 0:
@@ -495,8 +491,10 @@ def _take_in(share, floor, first, indices, values, inside, slots, outside, stren
         held[slot], weight[slot] = marks[2 * j], marks[2 * j + 1]
         marks[2 * j] = -slot
         scale[STRONGEST] = max(scale[STRONGEST], z)
-        part = weight[slot] * values[outside[n]]
-        _pass_over(at + 1, z, held[slot], part, indices, values, outside, strengths, ranked, marks)
+        _start_copies_again(
+            at + 1, z, held[slot], weight[slot] * values[outside[n]], indices, values, outside,
+            strengths, ranked, marks,
+        )  # fmt: skip
 
 
 @jit

@@ -17,7 +17,6 @@ from tamis.kernels.binary import (
     SQUARES,
     STRONGEST,
     TOTAL,
-    first_equal,
     longest,
     lowest_entry,
     plus,
@@ -190,11 +189,15 @@ def square_sum(first, last, values):
 
 @inline
 def total_strength(means, precisions):
-    """Return the sum of mu^2 / Sigma over the k weights of a feature."""
+    """Return the norm of the k strengths of a feature, mu^2 / Sigma of each weight.
+
+    A sum would prefer features that say a little about many classes.
+    """
     total = 0.0
     for i in range(len(means)):
-        total += strength(means[i], precisions[i])
-    return total
+        z = strength(means[i], precisions[i])
+        total += z * z
+    return np.sqrt(total)
 
 
 @inline
@@ -276,12 +279,23 @@ def _step(step, per_unit, value, moved, active, sign, means, precisions):
         precisions[i] += x * x * per_unit
 
 
+@inline
+def _part(value, moved, active, sign, means, precisions):
+    """Return what a feature contributes to the margin of a row, and to the variance of that."""
+    own, spread = 0.0, 0.0
+    for c in range(moved):
+        i, x = active[c], sign[c] * value
+        own += float(means[i]) * x
+        spread += x * x * (1.0 / (1.0 + float(precisions[i])))
+    return own, spread
+
+
 @jit
 def learn_by_strength(
     indptr, indices, values, codes, gamma, advantage, floor, uniform,
     marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
-    """Train as for two classes; a feature's strength is the sum of those of its k weights.
+    """Train as for two classes; a feature's strength is the norm of those of its k weights.
 
     A row of `marks` has k precisions, then k means.
     """
@@ -302,8 +316,10 @@ def learn_by_strength(
             continue
         scale[TOTAL] += squares
         scale[FILLED] += 1.0
-        unit = gamma * (scale[TOTAL] / scale[FILLED])
-        spread = _spread(first, last, indices, values, moved, active, sign, marks, held)
+        unit, spread = gamma * (scale[TOTAL] / scale[FILLED]), 0.0
+        for n in range(n_in):
+            slot = slots[n]
+            spread += _part(values[inside[n]], moved, active, sign, weight[slot], held[slot])[1]
         step, per_unit, top = (1.0 - margin) / (spread + unit), 1.0 / unit, scale[STRONGEST]
         for n in range(n_in):
             slot = slots[n]
@@ -315,18 +331,21 @@ def learn_by_strength(
         scale[STRONGEST] = top
         least, n_new = lowest_entry(floor * top, order, bound, counts), 0
         for n in range(last - first - n_in):
-            j = indices[outside[n]]
+            j, x = indices[outside[n]], values[outside[n]]
+            means, precisions = marks[j, k:], marks[j, :k]
+            own, more = _part(x, moved, active, sign, means, precisions)
+            left = max(1.0 - margin - own, 0.0)
             _step(
-                step, per_unit, values[outside[n]], moved, active, sign, marks[j, k:], marks[j, :k]
+                left / (spread + more + unit), per_unit, x, moved, active, sign, means, precisions
             )
-            z = total_strength(marks[j, k:], marks[j, :k])
-            if z * share > least and values[outside[n]] != 0.0:  # a stored 0 is not in the row
+            z = total_strength(means, precisions)
+            if z * share > least and x != 0.0:  # a stored 0 is not in the row
                 strengths[n_new], outside[n_new] = -z, outside[n]
                 n_new += 1
         if n_new > 0:
             _take_in(
-                share, floor, indices, values, inside[:n_in], slots, outside, strengths[:n_new],
-                marks, held, weight, feature, order, where, bound, key, serial, counts, scale,
+                share, floor, indices, values, outside, strengths[:n_new], marks, held, weight,
+                feature, order, where, bound, key, serial, counts, scale,
             )  # fmt: skip
         if floor > 0.0:
             _let_go(
@@ -344,12 +363,12 @@ def _remember(slot, marks, held, weight, feature):
 
 
 @inline
-def _pass_over(begin, z, value, precisions, means, indices, values, outside, strengths, ranked,
-               marks):  # fmt: skip
-    """Mark the newcomers, from `begin` on, that always moved together with another feature.
+def _start_copies_again(begin, z, value, precisions, means, indices, values, outside, strengths,
+                        ranked, marks):  # fmt: skip
+    """Let the newcomers, from `begin` on, that always moved together with one that entered forget.
 
     Those have the same precisions, and weights that contribute the same to this row, where the
-    other has this value and strength z.
+    other has this value and strength z. They learn what the other leaves.
     """
     k = len(means)
     while begin < len(ranked) and strengths[ranked[begin]] == -z:
@@ -361,23 +380,18 @@ def _pass_over(begin, z, value, precisions, means, indices, values, outside, str
                 same &= marks[indices[t], k + i] * values[t] == means[i] * value
             if same:
                 outside[ranked[begin]] = -1
+                marks[indices[t], k:] = 0.0
         begin += 1
 
 
 @jit
-def _take_in(share, floor, indices, values, inside, slots, outside, strengths, marks, held, weight,
-             feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+def _take_in(share, floor, indices, values, outside, strengths, marks, held, weight, feature, order,
+             where, bound, key, serial, counts, scale):  # fmt: skip
     """Let newcomers in, the strongest first, while a share of their strength beats the weakest.
 
-    Copies of kept features stay outside.
+    Copies of those stay outside.
     """
     k, ranked = weight.shape[1], argsort(strengths)
-    for n in range(len(inside)):
-        slot = slots[n]
-        _pass_over(
-            first_equal(strengths, ranked, -key[slot]), key[slot], values[inside[n]], held[slot],
-            weight[slot], indices, values, outside, strengths, ranked, marks,
-        )  # fmt: skip
     for at in range(len(ranked)):
         n = ranked[at]
         if outside[n] < 0:
@@ -396,7 +410,7 @@ def _take_in(share, floor, indices, values, inside, slots, outside, strengths, m
             held[slot, i], weight[slot, i] = marks[j, i], marks[j, k + i]
         marks[j, 0] = -slot
         scale[STRONGEST] = max(scale[STRONGEST], z)
-        _pass_over(
+        _start_copies_again(
             at + 1, z, values[outside[n]], held[slot], weight[slot], indices, values, outside,
             strengths, ranked, marks,
         )  # fmt: skip

@@ -7,6 +7,7 @@ with the same model, bit for bit (`checkpoint.py`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -207,6 +208,9 @@ class Training:
             self.predict_numbers()
             self._begin(None)
             return f"task: regression, because {reason}; {if_classes}"
+        if not len(known):  # no line can be read: raise the error of the first one
+            for source in self.sources:
+                deque(source.batches(), maxlen=0)
         whose = self.sources[0].name if given is None else f"classes={known.tolist()}"
         self._begin(known, whose)
         return ""

@@ -169,8 +169,9 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.check_params()
         self.classes_ = known = np.unique(np.asarray(classes))
         if len(known) < 2:
+            found = f"one class only, {known.tolist()}" if len(known) else "no class"
             raise InputError(
-                f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
+                f"{whose} holds {found}; give all classes with classes= "
                 "(--classes), or rows of two or more"
             )
         self._begin(self.new_model(1 if len(known) == 2 else len(known)))

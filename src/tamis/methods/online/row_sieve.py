@@ -39,7 +39,7 @@ class SieveRates(SecondOrderLearner):
     Attributes
     ----------
     confidence_ : ndarray
-        z_j = mu_j^2 / Sigma_j; with k > 2 classes the sum of k such numbers.
+        z_j = mu_j^2 / Sigma_j; with k > 2 classes the norm of k such numbers.
     """
 
     ranges: ClassVar = {
@@ -62,12 +62,14 @@ class SieveRates(SecondOrderLearner):
 
     @property
     def confidence_(self) -> Floats:
-        """z_j = mu_j^2 / Sigma_j; with k > 2 classes the sum of k such numbers."""
+        """z_j = mu_j^2 / Sigma_j; with k > 2 classes the norm of k such numbers."""
         _, weights, precision = self.model.learned()
+        if weights.shape[1] == 1:
+            return weights[:, 0] * weights[:, 0] * (1.0 + precision[:, 0])
         found = np.zeros(len(weights))
         for w, p in zip(weights.T, precision.T, strict=True):  # as the kernels add them
-            found += w * w * (1.0 + p)
-        return found
+            found += (w * w * (1.0 + p)) ** 2
+        return np.sqrt(found)
 
     def update(self, rows: Compressed, goals: Goals) -> None:
         """Learn from checked and prepared rows of the classes with these codes."""
@@ -89,27 +91,29 @@ class SieveRates(SecondOrderLearner):
 class RowSieveLearner(SieveRates, KeptLearner):
     """Keeps the features whose weights stand out most from their uncertainty.
 
-    It learns like `SOFS`, with three differences. A weight that is not kept is remembered and
-    keeps learning; it just does not take part in predictions. Features are ranked by signal to
-    noise, so labels decide, not frequency: a rare feature that predicts is kept, a frequent one
-    that does not is dropped. And a newcomer replaces the weakest kept feature only if it is clearly
-    stronger.
+    The kept features learn together, like those of `SOFS`. Each of the others learns as if it alone
+    were added to them, so it is judged by what it would add; its weight takes no part in
+    predictions. Features are ranked by signal to noise, so labels decide, not frequency: a rare
+    feature that predicts is kept, a frequent one that does not is dropped. A newcomer replaces the
+    weakest kept feature only if it is clearly stronger.
 
     Each weight has a mean mu_j = 0 and an added precision p_j = 0 at first; Sigma_j = 1/(1 + p_j).
     K is the set of kept features, and g = gamma times the mean squared length of the rows with loss
-    so far. For each row (x, y), y = -1 or 1, with m = max(0, 1 - y sum_{j in K} mu_j x_j) above 0:
+    so far. For each row (x, y), y = -1 or 1, with m = max(0, 1 - y sum_{j in K} mu_j x_j) above 0
+    and v = sum_{j in K} x_j^2 Sigma_j:
 
-    1. beta = m y / (g + sum_j x_j^2 Sigma_j), over all features of the row.
-    2. For all of them, mu_j += beta Sigma_j x_j, then p_j += x_j^2 / g.
+    1. For the features of the row in K, mu_j += y m / (v + g) Sigma_j x_j.
+    2. For each of the others, with m_j = max(0, m - y mu_j x_j),
+       mu_j += y m_j / (v + x_j^2 Sigma_j + g) Sigma_j x_j. For all of them, then p_j += x_j^2 / g.
     3. z_j = mu_j^2 (1 + p_j). The features of the row that are not in K, the strongest first,
        enter while there is room; then while z_j / h is above the smallest z in K, whose feature
-       leaves. Its mu and p are remembered. A feature that is a copy of one in K does not enter:
-       one of the same row with the same z_j, p_j and mu_j x_j, so that they always moved together.
+       leaves. Its mu and p are remembered. When a feature enters, its copies start again at
+       mu = 0: those of the same row with the same z_j, p_j and mu_j x_j.
     4. With a floor rho: features with z_j / h up to rho times the largest z that a kept feature
        ever had do not enter, and those with z_j below rho times that leave.
 
     With k > 2 classes, mu and p have k numbers per feature, y x is replaced by the contrast of the
-    true class with its rivals as in `SOFS`, and z_j is the sum of k terms.
+    true class with its rivals as in `SOFS`, and z_j is the norm of k such numbers.
 
     mu and p are rounded to float32 when they are stored, and z is computed from the stored numbers.
     An update with m nonzeros costs O(m log B). Memory: 8 bytes per column (8 k with k > 2 classes),

@@ -60,9 +60,10 @@ def merged(parts: Sequence[Posterior], size: int, *, by_strength: bool = False) 
     # Sums go class by class, so they are rounded as in the kernels.
     lowest, rank = 0.0, added[:, 0]
     if by_strength:
-        rank = sum(
-            (m * m * (1.0 + p) for m, p in zip(means.T, added.T, strict=True)), np.zeros(len(added))
-        )
+        rank = means[:, 0] * means[:, 0] * (1.0 + added[:, 0])
+        if blocks > 1:
+            each = (m * m * (1.0 + p) for m, p in zip(means.T, added.T, strict=True))
+            rank = np.sqrt(sum((z * z for z in each), np.zeros(len(added))))
     elif blocks > 1:
         lowest, rank = -blocks, -sum((1.0 / (1.0 + p) for p in added.T), np.zeros(len(added)))
     known = np.flatnonzero(rank > lowest)

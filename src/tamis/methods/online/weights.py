@@ -281,8 +281,10 @@ class RememberedWeights(KeptWeights):
         if len(self.fit):  # the intercept moves as it did after one batch
             self.fit[binary.SEEN] = min(float(self.fit[binary.SEEN]), float(BATCH))
         used = np.arange(1, self.counts[heap.SIZE] + 1)
-        # In the order of the classes, as the kernels add them.
-        strength = sum((w * w for w in self.weight[used].astype(np.float64).T), np.zeros(len(used)))
+        each = np.square(self.weight[used].astype(np.float64).T)
+        strength = each[0]
+        if self.blocks > 1:  # in the order of the classes, as the kernels add them
+            strength = np.sqrt(sum((z * z for z in each), np.zeros(len(used))))
         self.key[used] = self.bound[used] = strength
         order = used[np.lexsort((-self.serial[used], strength))]
         self.order[: len(order)] = order
