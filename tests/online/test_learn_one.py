@@ -59,7 +59,7 @@ def test_a_row_may_bring_features_that_a_table_did_not_have() -> None:
     X, y = stream("continuous", 0, 4, 2, 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
     live = tamis.RowSieve(3).fit(frame, y)
-    for _ in range(20):
+    for _ in range(100):
         live.learn_one({"new": 5.0, "a": 0.1}, 1)
         live.learn_one({"new": -5.0}, 0)
     assert "new" in live.kept_names_
