@@ -1,4 +1,4 @@
-"""RowSieve with half the memory: what if remembered numbers had 16 bits instead of 32?
+"""RowSieve with half the memory: remembered numbers of 16 bits instead of 32.
 
 After each row the precision and the mean of the row's features that are not kept are rounded to
 float16 (11 bits of precision) or bfloat16 (8 bits). gamma is the default. Kept features keep 32
@@ -31,13 +31,14 @@ from benchmarks.instance_curves import (
 SETS: dict[str, tuple[tuple[int, ...], int]] = {
     "basehock": ((10, 100, 1000), 5),
     "pcmac_asu": ((10, 100, 1000), 5),
-    "relathe": ((10, 100, 1000), 5),
-    "isolet": ((10, 50, 200), 5),
+    "isolet": ((10, 50), 5),
     "digits": ((5, 20), 5),
-    "ohsumed_23": ((100, 500), 3),
+    "ohsumed_23": ((500,), 1),
     "X1": ((100,), 1),
     "X1, informative features rare": ((100,), 1),
 }
+#: Rows of the generated streams.
+ROWS = 30_000
 STREAMS = {stream.name: stream for stream in (_streams.X1, _streams.X1_RARE)}
 
 
@@ -69,8 +70,6 @@ def trained(rows: Rows, kept: int, rounded: Callable[[Any], Any] | None) -> Any:
     inner: Any = learner.learner_
     marks = inner.model.marks.view
     for r in range(1, len(y)):
-        if r > 1 and not r % 50_000:
-            print(f"{r:,} rows", flush=True)
         part = X[r : r + 1]
         inner.learn(part, y[r : r + 1])
         columns = part.indices
@@ -83,7 +82,7 @@ def parts_of(name: str, repeats: int) -> Iterator[tuple[Rows, Rows]]:
     """Yield training and test rows, as in the other benchmarks of rows."""
     if name in STREAMS:
         stream = STREAMS[name]
-        yield stream.matrix(0, stream.rows), stream.matrix(stream.rows, stream.rows + 10_000)
+        yield stream.matrix(0, ROWS), stream.matrix(stream.rows, stream.rows + 10_000)
         return
     classes = {**many_classes(), **text_classes()}
     if name in classes:
@@ -114,6 +113,7 @@ def main() -> None:
             for what, value in found.items():
                 gaps[what].append(value - exact)
             shown = {what: f"{value:.2f}" for what, value in found.items()}
+            print(name, size, found, flush=True)
             lines.append({"set": name, "kept": size, **shown})
     means = {what: f"{np.mean(each):+.2f}" for what, each in gaps.items()}
     lines.append({"set": "mean difference", "kept": "", **means})

@@ -364,6 +364,28 @@ def _left(pull, own, fit):
     return max(abs(error) - fit[EPSILON], 0.0) * np.sign(error)
 
 
+@inline
+def _alone(left, x, mass, spread, unit, fit):
+    """Return the step of the weight of a feature outside, as if it alone joined the kept ones.
+
+    `mass` is 1/Sigma, and `spread` that of the kept features.
+    """
+    if len(fit) == 0 or fit[ROBUST] == 0.0:
+        return left * x / ((spread + unit) * mass + x * x)
+    return _step(left, spread + x * x / mass, unit, fit) * x / mass
+
+
+@inline
+def _spread(first, values, inside, slots, held, variance):
+    """Return the variance of a score, and write that of each weight of a kept feature."""
+    spread = 0.0
+    for n in range(len(inside)):
+        x = values[inside[n]]
+        variance[n] = 1.0 / (1.0 + float(held[slots[inside[n] - first]]))
+        spread += x * x * variance[n]
+    return spread
+
+
 @jit
 def learn_by_strength(
     indptr, indices, values, goals, gamma, advantage, floor,
@@ -379,7 +401,6 @@ def learn_by_strength(
     slots = np.empty(longest(indptr) + 1, dtype=np.int64)
     inside, outside = np.empty_like(slots), np.empty_like(slots)
     variance, strengths, share = np.empty(len(slots)), np.empty(len(slots)), 1.0 / advantage
-    plain = len(fit) == 0 or fit[ROBUST] == 0.0
     for r in range(len(goals)):
         first, last = indptr[r], indptr[r + 1]
         score = 0.0
@@ -391,7 +412,7 @@ def learn_by_strength(
         pull = _pull(score, goals[r], last - first, counts, fit)
         if pull == 0.0:
             continue
-        spread, squares, n_in = 0.0, 0.0, 0
+        squares, n_in = 0.0, 0
         for t in range(first, last):
             squares += values[t] * values[t]
             inside[n_in] = t
@@ -399,10 +420,7 @@ def learn_by_strength(
             n_in += 1 if slots[t - first] > 0 else 0
         if squares == 0.0:
             continue
-        for n in range(n_in):
-            x = values[inside[n]]
-            variance[n] = 1.0 / (1.0 + float(held[slots[inside[n] - first]]))
-            spread += x * x * variance[n]
+        spread = _spread(first, values, inside[:n_in], slots, held, variance)
         scale[TOTAL] += squares
         scale[FILLED] += 1.0
         unit, top = gamma * (scale[TOTAL] / scale[FILLED]), scale[STRONGEST]
@@ -421,11 +439,7 @@ def learn_by_strength(
         for n in range(last - first - n_in):
             j, x = indices[outside[n]], values[outside[n]]
             mean, mass = float(marks[2 * j + 1]), 1.0 + float(marks[2 * j])
-            left = _left(pull, mean * x, fit)
-            if plain:
-                marks[2 * j + 1] = mean + left * x / ((spread + unit) * mass + x * x)
-            else:
-                marks[2 * j + 1] = mean + _step(left, spread + x * x / mass, unit, fit) * x / mass
+            marks[2 * j + 1] = mean + _alone(_left(pull, mean * x, fit), x, mass, spread, unit, fit)
             marks[2 * j] += x * x * per_unit
             z = strength(marks[2 * j + 1], marks[2 * j])
             if z * share > least and x != 0.0:  # a stored 0 is not in the row
