@@ -165,8 +165,9 @@ class Csv(Reader):
         there = [text for text in texts if text not in gaps]
         if all(self._NUMBER.fullmatch(text) for text in there):
             return np.array([math.nan if text in gaps else float(text) for text in texts])
-        if any(self._NUMBER.fullmatch(text) or re.search(r"\d[,./:-]\d", text) for text in there):
-            return None  # grouped thousands, dates
+        other = re.compile(r".*\d[,./:-]\d|\W*\d[\d.,]*\W*\w{0,8}\W*$", re.S)
+        if any(self._NUMBER.fullmatch(text) or other.match(text) for text in there):
+            return None  # grouped thousands, dates, units
         order = {text: k for k, text in enumerate(sorted(set(there), key=str.encode))}
         return np.array([math.nan if text in gaps else float(order[text]) for text in texts])
 
