@@ -75,7 +75,8 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
 
 def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     """Return some columns of a block, compressed, whatever its layout."""
-    block, picks = block.wide(picks)
+    if block.narrow is not None:
+        block, picks = block.wide(picks)
     if isinstance(block.values, Compressed):
         everything = len(picks) == block.width and np.array_equal(picks, np.arange(block.width))
         return block.values if everything else block.values.pick(picks)

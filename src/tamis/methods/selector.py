@@ -284,7 +284,7 @@ class ColumnSelector:
         """Raise an error for unsupported values: NaN, infinity, text instead of numbers."""
         if block.narrow is not None and block.narrow.dtype.kind == "i":
             return  # small whole numbers
-        entries = block.flat
+        entries = block.entries if block.narrow is None else block.flat
         most = HUGE if self.kind == "continuous" else LARGEST
         not_finite, not_whole, beyond = scan(entries, most)
         if not_finite >= 0 and self.takes_gaps:
