@@ -294,7 +294,7 @@ def _parts() -> dict[str, list[str]]:
 
 def _made() -> list[str]:
     """Return when each part was made, by how many cells, and whether code has changed since."""
-    lines = []
+    lines, gone, old = [], set(), False
     for what, names in _parts().items():
         parts = [one for name in names if (one := stored.content(name)) is not None]
         if not parts:
@@ -304,26 +304,28 @@ def _made() -> list[str]:
         code: dict[str, str] = {}
         for one in parts:
             code |= one["code"]
-        since = [one.partition(".")[2] for one in changed(code)]
-        cells = sum(map(_cells, parts))
         shown = f"`{joined(code)}`" if code else "not recorded"
-        if earlier := [one["earlier"] for one in parts if "earlier" in one]:
-            some = "" if not isinstance(earlier[0], list) else f": {', '.join(earlier[0])}"
-            since.insert(0, f"*read from the page of an earlier run*{some}")
-        lines.append(f"| {what} | {cells} | {when} | {shown} | {', '.join(since) or '-'} |")
+        since = changed(code)
+        gone |= {one.partition(".")[2] for one in since}
+        notes = [f"{len(since)} of {len(code)} modules"] if since else []
+        if earlier := [job for one in parts for job in one.get("earlier", ())]:
+            notes.append(f"from an earlier page: {', '.join(earlier)}")
+            old = True
+        cells = sum(map(_cells, parts))
+        lines.append(f"| {what} | {cells} | {when} | {shown} | {'; '.join(notes) or '-'} |")
     if not lines:
         return []
+    more = [f"Changed since: {', '.join(f'`{one}`' for one in sorted(gone))}.\n"] if gone else []
+    if old:
+        more.append("The results of an earlier run were not stored. What was not run again since "
+                    "then has the rounded numbers of the page that it wrote.\n")  # fmt: skip
     return [
         "## When each part was made\n",
         "Days in UTC. A fingerprint stands for the code that decides the cells of a part, without "
-        "comments and docstrings. Modules that have changed since are named; `make reproduce` "
-        "computes their cells again. The results of an earlier run were not stored; what was not "
-        "run again since has the rounded numbers of the page that it wrote.\n"
-        if any("earlier run" in line for line in lines)
-        else "comments and docstrings. Modules that have changed since are named; `make reproduce` "
-        "computes their cells again.\n",
+        "comments and docstrings. Where such code has changed since, its modules are counted, and "
+        "`make reproduce` computes the cells again.\n",
         "| part | cells | made | code | changed since |", "|---|---:|---|---|---|",
-        *lines, "",
+        *lines, "", *more,
     ]  # fmt: skip
 
 
