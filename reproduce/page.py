@@ -88,8 +88,8 @@ section](#when-each-part-was-made) says when each part was made, and whether cod
 - FCBF: the line without promoters was added, for the reason given there.
 - SOFS: OGD, AROW and PET are tuned now, as in the paper; they had our defaults before.
 - These were added when the accuracies they rest on were known: the tests of SAOLA, OFS1 and OFS2,
-  and PET on X3. Some sets that had only been added became stand-ins for missing ones: prostate and
-  dlbcl for lung-cancer.
+  of gamma with the program's gain, and PET on X3. Some sets that had only been added became
+  stand-ins for missing ones: prostate and dlbcl for lung-cancer.
 
 """
 
@@ -230,7 +230,7 @@ def _together(claims: list[str]) -> list[str]:
         where, colon, what = claim.partition(": ")
         if not colon:
             what, comma, where = claim.rpartition(", ")
-            if not comma or where not in ("KNN", "SVM"):
+            if not comma or where not in ("KNN", "SVM", "J48"):
                 what, where = claim, ""
         found.setdefault(what, []).append(where)
     return [f"{what} ({', '.join(w)})" if w[0] else what for what, w in found.items()]
