@@ -71,7 +71,7 @@ def test_a_row_may_bring_features_that_a_table_did_not_have() -> None:
     again.learn_one({"newer": 5.0}, 1)
     assert live.learner_.columns.numbers["new"] == 4
     numbers = tamis.RowSieve(3).fit(X, y)
-    for _ in range(20):
+    for _ in range(200):
         numbers.learn_one({9: 5.0}, 1)
         numbers.learn_one({9: -5.0}, 0)
     assert 9 in numbers.kept_
