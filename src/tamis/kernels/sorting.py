@@ -74,7 +74,10 @@ def argsort_numbers(values):
         return argsort(values)
     order, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     starts = np.zeros((8, 256), np.int64)
-    bits = (values + 0.0).view(np.int64)  # the sum turns -0.0 into 0.0
+    copied = np.empty(n, np.float64)
+    for t in range(n):
+        copied[t] = values[t] + 0.0  # turns -0.0 into 0.0
+    bits = copied.view(np.int64)
     for t in range(n):  # without a sign, these whole numbers are in the order of the values
         bits[t] ^= (bits[t] >> 63) | LOWEST
     keys, other = bits.view(np.uint64), np.empty(n, np.uint64)
