@@ -34,6 +34,7 @@ DEMSAR = np.array(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:Exact p-value calculation:UserWarning")  # of SciPy 1.12
 def test_demsars_example():
     test = ranks.friedman(DEMSAR)
     assert test.average_ranks.round(3).tolist() == [3.143, 2.0, 2.893, 1.964]

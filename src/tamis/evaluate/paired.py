@@ -58,8 +58,8 @@ def wilcoxon(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
         return math.nan
     if not np.any(d):
         return 1.0
-    with warnings.catch_warnings():  # older SciPy warns about few folds, as the comparison does
-        warnings.filterwarnings("ignore", "Sample size too small")
+    with warnings.catch_warnings():  # older SciPy warns about few folds (so do we), and of zeros
+        warnings.filterwarnings("ignore", "Sample size too small|Exact p-value calculation")
         return float(stats.wilcoxon(d, zero_method="zsplit").pvalue)
 
 
