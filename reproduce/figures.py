@@ -377,7 +377,7 @@ def nips(studies: dict[str, Any]) -> list[str]:
         "training rows: with a linear SVM, then the lowest of five classifiers (svm, rbf, knn, "
         "tree, nb) and its name, and in brackets the number of features. The lowest of five is "
         "picked by the validation rows, so it is too good by a little. We have only the validation "
-        "part of gisette: its column is five folds of those 1,000 rows. The last two rows are our "
+        "part of gisette: its column is five folds of those 1,000 rows. Rows in italics are our "
         "own baselines, on the same rows.\n",
         "**No published error is printed beside them**, because we could read none in its source. "
         "The results of the challenge are in Guyon, Gunn, Ben-Hur and Dror, Result analysis of the "
