@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
+from tamis.kernels.sorting import sort
 
 
 @jit
@@ -20,7 +21,7 @@ def rank_sum_tests(ranks, groups, which, size, p):
     """
     n_columns, n = ranks.shape
     for i in range(n_columns):
-        of_column = np.sort(ranks[i])
+        of_column = sort(ranks[i])
         largest, total, seen = 0, 0, 0
         for j in range(n):
             total += of_column[j]

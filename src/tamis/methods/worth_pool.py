@@ -122,18 +122,16 @@ class Pool(Kept):
         """Whether a newcomer is kept, and nothing else changes, unless features are redundant."""
         return len(self) < self.n_features and bool(self.is_kept.all())
 
-    def worth_of_last(self) -> float:
-        """Return what the newest feature is worth among all of the pool."""
-        slot, t = self.slots[-1], self.tables
-        return float(0.5 * t.limit[slot] + 0.5 * t.sums[slot] / len(self))
-
     def make_room(self) -> None:
         """Make room in the tables for one more feature."""
         if len(self) == self.tables.room:
             self.tables = self.tables.grown()
 
-    def enter(self, arrival: Arrival, pairs: Floats) -> None:
-        """Take a newcomer in; `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot."""
+    def enter(self, arrival: Arrival, pairs: Floats) -> float:
+        """Take a newcomer in, and return what it is worth among all of the pool.
+
+        `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot.
+        """
         self.make_room()
         if pairs.shape[1] < self.tables.room:
             pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
@@ -149,6 +147,7 @@ class Pool(Kept):
         self.keys = np.append(self.keys, key)
         self.slots = np.append(self.slots, new)
         self.panel.add(arrival.column)
+        return float(0.5 * t.limit[new] + 0.5 * t.sums[new] / len(self))
 
     def fill(self, columns: ColumnBlock, features: Ints, relevance: Floats) -> None:
         """Take features of a saved pool into an empty one, oldest first."""
@@ -287,20 +286,24 @@ class Newcomers:
         settled_by, event_features, codes, causes = np.empty((4, room), np.int64)
         self._events: Events = settled_by, event_features, codes, np.empty((room, 3)), causes
 
-    def log_events(self, log: DecisionLog, reasons: Sequence[str]) -> None:
-        """Log what happened to newcomers and to the pool since the last call."""
+    def log_events(
+        self, log: DecisionLog, reasons: Sequence[str], start: int | None = None
+    ) -> None:
+        """Log what happened to newcomers and to the pool since it was logged last.
+
+        Given `start`, it waits while there is room for what may happen before the next call: that
+        newcomers from `start` on are dropped, or one of them is taken in.
+        """
         n = int(self._counts[0])
-        if n:
+        may_follow = np.inf
+        if start is not None:
+            may_follow = len(self.relevance) - start + 2 * len(self.pool) + 2
+        if n and n + may_follow > len(self._events[0]):
             settled_by, features, codes, numbers, causes = self._events
             log.append_events(
                 reasons, settled_by[:n], features[:n], codes[:n], numbers[:n], causes[:n]
             )
             self._counts[0] = 0
-
-    def is_room(self, start: int) -> bool:
-        """Return whether newcomers from `start` on can be dropped, or one of them taken in."""
-        needed = len(self.relevance) - start + 2 * len(self.pool) + 2
-        return bool(self._counts[0] + needed <= len(self._events[0]))
 
     def drop(self, start: int, exponent: float, copies_from: float) -> int:
         """Drop newcomers from `start` on; return the first that changes the pool, or their end."""

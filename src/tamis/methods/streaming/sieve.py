@@ -269,8 +269,7 @@ class SieveStream(MeasuredStream):
                     self._meet(scored, lo + at, newcomers, at)
                 at += 1
                 entered += 1
-                if not newcomers.is_room(at):
-                    newcomers.log_events(self.log_, REASONS)
+                newcomers.log_events(self.log_, REASONS, at)
                 if self._shadows is not None:
                     self._shadows.changed(pool, scored.arrival(lo + at - 1))
             newcomers.log_events(self.log_, REASONS)
@@ -312,13 +311,9 @@ class SieveStream(MeasuredStream):
             return
         newcomers.log_events(self.log_, REASONS)
         arrival = scored.arrival(which)
-        pool.enter(arrival, newcomers.pairs[:, i])
+        worth = pool.enter(arrival, newcomers.pairs[:, i])
         pool.is_kept[-1] = True
-        self.log_.append(
-            Decision(
-                arrival.feature, "kept", arrival.relevance, pool.worth_of_last(), arrival.level
-            )
-        )
+        self.log_.append(Decision(arrival.feature, "kept", arrival.relevance, worth, arrival.level))
         newcomers.meet_entrant(i + 1)
 
     def _decision(self, reason: str, i: int, weighed: Weighed) -> Decision:
