@@ -121,15 +121,30 @@ def _equal_bits(codes, at, code):
     [(-127.0, True), (127.0, True), (-0.0, True), (128.0, False), (-128.0, False), (0.5, False),
      (1e300, False), (np.inf, False), (np.nan, False), (-126.5, False)],
 )  # fmt: skip
-def test_small_whole_numbers_become_bytes(compiled, odd, fits):
-    values = np.random.default_rng(0).integers(-127, 128, NARROWED + 2).astype(float)
-    values[5] = odd
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_small_whole_numbers_become_bytes(compiled, odd, fits, kind):
+    values = np.random.default_rng(0).integers(-127, 128, NARROWED + 2).astype(kind)
+    values[5] = min(odd, float(np.finfo(kind).max)) if odd < np.inf else odd
     codes = np.full(NARROWED + 3, 99, np.int8)
     assert (_narrow if compiled else _narrow.py_func)(values, 1, codes, 2) == fits
     wanted = values[1:-1] if fits else np.where(np.arange(NARROWED) == 4, 0, values[1:-1])
     if fits or abs(odd) > 127 or odd != odd:
         assert codes[2:-1].tolist() == wanted.tolist()
     assert codes[[0, 1, -1]].tolist() == [99, 99, 99]  # nothing else is written
+
+
+@modes
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int64", "uint64"])
+def test_whole_numbers_of_any_type_become_bytes(compiled, kind):
+    least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    for number in (least, -129, -128, -127, -1, 0, 126, 127, 128, 129, 255, 256, most - 126, most):
+        if not least <= number <= most:
+            continue
+        values, codes = np.ones(NARROWED, kind), np.zeros(NARROWED, np.int8)
+        values[5] = number
+        fits = (_narrow if compiled else _narrow.py_func)(values, 0, codes, 0)
+        assert fits == (-127 <= number <= 127), number
+        assert not fits or codes[5] == number
 
 
 @modes

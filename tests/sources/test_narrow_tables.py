@@ -15,6 +15,7 @@ from tamis.kernels.turn import shorten, turn
 from tamis.sources.arrays.in_memory import _MANY, MemorySource
 
 KINDS = ("bool", "int8", "uint8", "int16", "int64", "uint64", "float32", "float64", "float16")
+WHOLE = "whole float32"
 
 
 def table(kind, rows=331, columns=401):
@@ -26,7 +27,7 @@ def table(kind, rows=331, columns=401):
     if kind.startswith("float"):
         X += np.round(rng.normal(size=X.shape), 1)
     X[:, 3], X[:, 5] = 0, 1
-    return X.astype(kind), y
+    return X.astype(kind.removeprefix("whole ")), y
 
 
 def layouts(X):
@@ -43,7 +44,7 @@ def layouts(X):
     yield "read-only", frozen
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, WHOLE])
 @pytest.mark.parametrize("method", [SAOLA(), SAOLA(FisherZ()), Sieve(n_features=5)], ids=str)
 def test_the_log_does_not_depend_on_the_type_of_numbers_or_their_layout(kind, method):
     X, y = table(kind)
@@ -55,7 +56,7 @@ def test_the_log_does_not_depend_on_the_type_of_numbers_or_their_layout(kind, me
             assert array.tobytes() == found[key].tobytes(), (name, key)
 
 
-@pytest.mark.parametrize("kind", ["int8", "int64", "float32"])
+@pytest.mark.parametrize("kind", ["int8", "int64", "float32", WHOLE])
 def test_the_log_of_few_rows_does_not_depend_on_the_type_of_numbers(kind):
     X, y = table(kind, 40, 3400)  # too few rows to count 64 at a time
     X[:, ::3] = X[:, ::3] * 20  # too many levels for a table

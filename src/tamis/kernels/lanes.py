@@ -82,7 +82,7 @@ def count_bits(word):
 def narrow(array, at, out, to):
     """Write array[at:at+16] to out[to:to+16] as bytes; return whether all are from -127 to 127."""
     part = np.asarray(array[at : at + NARROWED])
-    fits = (np.abs(part) <= 127) & (part == np.trunc(part))
+    fits = (part >= -127) & (part <= 127) & (part == np.trunc(part))
     out[to : to + NARROWED] = np.where(fits, part, 0)
     return bool(fits.all())
 
@@ -237,17 +237,18 @@ def _narrow(context, builder, sig, args):
     place = address(source, args[0], at, stored)
     values = builder.load(place, align=source.dtype.bitwidth // 8)
     if isinstance(source.dtype, types.Integer):
-        shifted = builder.add(values, all_of(stored, 127))
-        fits = builder.icmp_unsigned("<=", shifted, all_of(stored, 254))
+        below = 127 if source.dtype.signed else 0  # a sum of unsigned numbers would wrap around
+        shifted = builder.add(values, all_of(stored, below))
+        fits = builder.icmp_unsigned("<=", shifted, all_of(stored, 127 + below))
         short = values if stored == octets else builder.trunc(values, sixteen(octets))
     else:
         inside = builder.and_(
-            builder.fcmp_ordered("<=", values, all_of(_DOUBLE, 127.0)),
-            builder.fcmp_ordered(">=", values, all_of(_DOUBLE, -127.0)),
+            builder.fcmp_ordered("<=", values, all_of(stored, 127.0)),
+            builder.fcmp_ordered(">=", values, all_of(stored, -127.0)),
         )
-        values = builder.select(inside, values, all_of(_DOUBLE, 0.0))
+        values = builder.select(inside, values, all_of(stored, 0.0))
         whole = builder.fptosi(values, sixteen(ir.IntType(32)))
-        same = builder.fcmp_ordered("==", builder.sitofp(whole, sixteen(_DOUBLE)), values)
+        same = builder.fcmp_ordered("==", builder.sitofp(whole, sixteen(stored)), values)
         fits, short = builder.and_(inside, same), builder.trunc(whole, sixteen(octets))
     builder.store(short, address(target, args[2], to, octets), align=1)
     bits = ir.IntType(NARROWED)
