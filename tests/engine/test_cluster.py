@@ -353,7 +353,8 @@ def test_a_store_that_a_worker_cannot_see_is_reported(wide, tmp_path, client, mo
 
 
 def test_another_version_on_a_worker_is_reported(wide, client, monkeypatch):
-    monkeypatch.setattr(engine_cluster, "__version__", "99.0")
+    newer = engine_cluster.versions() | {"tamis": "99.0"}
+    monkeypatch.setattr(engine_cluster, "versions", lambda: newer)
     sentence = (
         rf"the worker tcp://\S+ has tamis {re.escape(tamis.__version__)} where the driver has "
         r"99\.0; install the same version, so that numbers agree to the bit"
