@@ -6,11 +6,51 @@ from tamis.kernels._jit import jit
 
 
 @jit
+def never_fall(offsets, n):
+    """Return whether offsets begin at 0, never fall, and end at n."""
+    good = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == n
+    for t in range(1, len(offsets)):
+        good &= offsets[t] >= offsets[t - 1]
+    return good
+
+
+@jit
 def first_broken(indptr, indices, n):
     """Return the first vector whose indices do not rise from 0 to n - 1, or -1.
 
     Positions must begin at 0 and never fall; the last one must be the number of indices.
     """
+    return -1 if _all_rise(indptr, indices, n) else _find_broken(indptr, indices, n)
+
+
+@jit
+def _all_rise(indptr, indices, n):
+    """Return whether `first_broken` finds nothing.
+
+    From one index to the next they may fall only where a vector begins, so such places are
+    counted, first in all indices and then where vectors begin.
+    """
+    stored = len(indices)
+    if len(indptr) == 0:
+        return False
+    good, falls = indptr[0] == 0 and indptr[-1] == stored, 0
+    for t in range(stored):
+        good &= (indices[t] >= 0) & (indices[t] < n)
+    for t in range(1, stored):
+        falls += indices[t] <= indices[t - 1]
+    last = indptr[0]
+    for j in range(1, len(indptr)):
+        first = indptr[j]
+        good &= first >= last
+        if first != last and 0 < first < stored:  # after an empty one it was counted
+            falls -= indices[first] <= indices[first - 1]
+        last = first
+    return good and falls == 0
+
+
+@jit
+def _find_broken(indptr, indices, n):
+    """Return what `first_broken` does, one vector after the other."""
     stored = len(indices)
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != stored:
         return 0
@@ -27,12 +67,3 @@ def first_broken(indptr, indices, n):
         if bad:
             return j
     return -1
-
-
-@jit
-def never_fall(offsets, n):
-    """Return whether offsets begin at 0, never fall, and end at n."""
-    good = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == n
-    for t in range(1, len(offsets)):
-        good &= offsets[t] >= offsets[t - 1]
-    return good
