@@ -480,6 +480,8 @@ def _frame_values(
             all_categories &= dtype == nw.Boolean
             gaps = series.null_count() > 0
             column = (series.cast(nw.Float64) if gaps else series).to_numpy()
+            if column.dtype == object:  # nullable numbers of pandas before 2.2
+                column = np.where(series.is_null().to_numpy(), np.nan, column).astype(np.float64)
             refuse_rounding(column, f"values of column {name!r}")
             values[:, j] = column
         elif _is_words(dtype):
