@@ -122,17 +122,13 @@ class Pool(Kept):
         """Whether a newcomer is kept, and nothing else changes, unless features are redundant."""
         return len(self) < self.n_features and bool(self.is_kept.all())
 
-    def make_room(self) -> None:
-        """Make room in the tables for one more feature."""
-        if len(self) == self.tables.room:
-            self.tables = self.tables.grown()
-
     def enter(self, arrival: Arrival, pairs: Floats) -> float:
         """Take a newcomer in, and return what it is worth among all of the pool.
 
         `pairs` are its D(F,Y), c(F given Y) and c(Y given F) by slot.
         """
-        self.make_room()
+        if len(self) == self.tables.room:
+            self.tables = self.tables.grown()
         if pairs.shape[1] < self.tables.room:
             pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
         t, key = self.tables, content_key(arrival.column)
@@ -325,7 +321,8 @@ class Newcomers:
     def take_in(self, i: int) -> None:
         """Let newcomer i enter the pool, and compare those after it with it if it stays."""
         pool, n = self.pool, len(self.pool)
-        pool.make_room()
+        if n == pool.tables.room:
+            pool.tables = pool.tables.grown()
         self._widen()
         t, column = pool.tables, self.columns[self.first + i]
         if not self.keys[i]:
