@@ -61,7 +61,7 @@ def data():
 def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     X, y = data()
     fitted = kind().fit(X, y)
-    shown = {name for name in dir(fitted) if not name.startswith("_")} - set(fitted.get_params())
+    shown = {name for name in dir(fitted) if not name.startswith("_")}
     expected = SHOWN | OWN.get(kind.__name__, set())
     expected |= STREAM if hasattr(kind, "feed") else BATCH
     expected |= MEASURED if hasattr(fitted, "measure_") else set()
@@ -70,6 +70,10 @@ def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     assert len(shown - of_sklearn) <= 16
     for name in shown:
         assert getattr(fitted, name) is not None
+    # Before the fit the parameters are what one can look at, and they are never out of reach.
+    parameters = set(kind().get_params())
+    assert parameters <= set(dir(kind()))
+    assert all(hasattr(fitted, name) for name in parameters)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)

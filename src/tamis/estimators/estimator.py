@@ -133,13 +133,16 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __dir__(self) -> list[str]:
         # Some attributes depend on parameters, as `gate_` on `fdr`.
+        owners = self._fitted()
         found = {
             name
-            for owner in self._fitted()
+            for owner in owners
             for name in dir(owner)
             if name.endswith("_") and not name.startswith("_") and hasattr(owner, name)
         }
-        return sorted({*super().__dir__(), *found} - _NOT_SHOWN)
+        # Once something was fitted, completion shows the results: the parameters are in the repr.
+        settled = set(self.get_params(deep=False)) if owners else set()
+        return sorted({*super().__dir__(), *found} - settled - _NOT_SHOWN)
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self._fitted())
