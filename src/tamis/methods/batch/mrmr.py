@@ -59,18 +59,15 @@ class MRMRRule(CandidateRule):
 
     Examples
     --------
-    >>> import numpy as np, tamis
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(0, 2, 200)
-    >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
-    >>> nearly = np.where(rng.random(200) < 0.95, good, 1 - good)
-    >>> other = np.where(rng.random(200) < 0.7, y, rng.integers(0, 2, 200))
-    >>> sel = tamis.MRMR(n_features=2).fit(np.column_stack([other, good, nearly]), y)
-    >>> sel.ranking_
-    array([1, 0])
-    >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE
-    x2 was dropped: I(x2; class)=0.357, but in the last round its score was -0.386, not above that
-    of the last pick (0.178); the pick it depends on most is x1
+    >>> import tamis
+    >>> from sklearn.datasets import load_wine
+    >>> wine, cultivar = load_wine(return_X_y=True, as_frame=True)
+    >>> sel = tamis.MRMR(n_features=3).fit(wine, cultivar)
+    >>> list(sel.get_feature_names_out())
+    ['flavanoids', 'color_intensity', 'proline']
+    >>> print(sel.why("total_phenols"))  # doctest: +NORMALIZE_WHITESPACE
+    total_phenols was dropped: |r(total_phenols, class)|=0.719, but in the last round its score was
+    0.259, not above that of the last pick (0.434); the pick it depends on most is flavanoids
     """
 
     name: ClassVar[str] = "mrmr"
