@@ -71,7 +71,7 @@ def interrupts(bench: Bench, name: str, job: Job, place: Path) -> str:
     _no_traceback(ended, how)
     if ended.code == 130:
         assert "tamis: stopped" in ended.output, f"{how}: {ended}"
-        left = set(os.listdir(place)) - set(bench.listed[name])
+        left = set(os.listdir(place)) - {*bench.listed[name], job.leaves}
         assert not left, f"{how} left {left}"
     _old_or_new(bench, name, job, place, how)
     _again(bench, name, job, place, how)
@@ -155,6 +155,9 @@ def file_changed(bench: Bench, name: str, job: Job, place: Path) -> str:
     path.write_bytes(whole)
     if job.output == "selection":
         assert run(place, job.command).code in (0, 2), how  # columns may have changed
+    elif job.resume:
+        assert run(place, job.resume).code in (0, 2), how
+        _once_more(bench, name, job, place, how)
     else:
         _again(bench, name, job, place, how)
     return "ended" if ended.code == 0 else "refused"
@@ -206,12 +209,21 @@ def _no_traceback(ended: Ended, how: str) -> None:
 def _old_or_new(bench: Bench, name: str, job: Job, place: Path, how: str) -> None:
     found: Any = job.read(place / job.output)
     known = bench.before[name], bench.after[name]
-    # A feed commits in parts, so a state between the old and the new one is correct as well.
-    whole = any(same(found, one) for one in known) or job.output == "selection"
+    # A feed commits in parts, so a state between the old and the new one is correct as well, and
+    # what can be resumed is.
+    whole = any(same(found, one) for one in known) or job.output == "selection" or job.resume
     assert whole, f"{how}: neither the old output nor the new one"
 
 
 def _again(bench: Bench, name: str, job: Job, place: Path, how: str) -> None:
+    if job.resume and not same(job.read(place / job.output), bench.before[name]):
+        ended = run(place, job.resume)
+        assert ended.code == 0, f"{how}, resumed: {ended}"
+        assert same(job.read(place / job.output), bench.after[name]), f"{how}, resumed: differs"
+    _once_more(bench, name, job, place, how)
+
+
+def _once_more(bench: Bench, name: str, job: Job, place: Path, how: str) -> None:
     ended = run(place, job.command)
     assert ended.code == 0, f"{how}, again: {ended}"
     assert same(job.read(place / job.output), bench.after[name]), f"{how}, again: output differs"

@@ -21,7 +21,7 @@ from typing import Any
 import tamis
 from soak.damaged_files import LIMIT, Patience
 from soak.data_files import svmlight_text
-from soak.own_files import log_of
+from soak.own_files import run_of
 from soak.reader import content, differ
 from tamis.engine.runs import open_run
 
@@ -33,10 +33,14 @@ class Job:
     command: tuple[str, ...]
     output: str
     read: Callable[[Path], Any]
+    #: A command that continues if this one was stopped, so that the output may be unfinished.
+    resume: tuple[str, ...] = ()
+    #: What the command may leave beside the output if it is stopped, to continue from.
+    leaves: str = ""
 
 
 def _log(path: Path) -> Any:
-    return log_of(open_run(path))
+    return run_of(open_run(path))
 
 
 def _store(path: Path) -> Any:
@@ -50,13 +54,28 @@ def _model(path: Path) -> Any:
     return {"kept": model.kept_, "weights": model.weights_}
 
 
+TABLE = ("t.csv", "--target", "y", "--force")
 JOBS = {
-    "select": Job(("select", "t.csv", "--target", "y", "--out", "out", "--force"), "out", _log),
+    "select": Job(("select", *TABLE, "--out", "out"), "out", _log),
+    "free order": Job(
+        ("select", *TABLE, "--out", "free", "--method", "saola", "--order", "free", "--shadows",
+         "2"), "free", _log,
+    ),
+    "judge": Job(
+        ("select", *TABLE, "--out", "judged", "--judge", "--stability", "3", "--checkpoint",
+         "0.001", "--width", "3"), "judged", _log, resume=("resume", "judged", "--data", "t.csv"),
+    ),
     "feed": Job(("feed", "selection", "new.csv"), "selection", _log),
+    "apply": Job(("apply", "chosen", "t.csv", "--out", "small.cols", "--force"), "small.cols",
+                 _store),
     "learn": Job(("learn", "t.svm", "--out", "model", "-k", "5", "--force"), "model", _model),
+    "learn again": Job(
+        ("learn", "t.svm", "--out", "passes", "-k", "5", "--passes", "3", "--shuffle", "100",
+         "--checkpoint", "0.001", "--force"), "passes", _model, leaves="passes.checkpoint",
+    ),
     "cols": Job(("convert", "t.svm", "t.cols", "--force"), "t.cols", _store),
     "rows": Job(("convert", "t.svm", "t.rows", "--force"), "t.rows", _store),
-}
+}  # fmt: skip
 
 
 def make_input(folder: Path, rng: Random) -> None:
@@ -74,7 +93,12 @@ def make_input(folder: Path, rng: Random) -> None:
     for command in (
         ("select", "s.csv", "--target", "y", "--out", "out"),
         ("select", "s.csv", "--target", "y", "--out", "selection", "--method", "saola"),
+        ("select", "s.csv", "--target", "y", "--out", "free"),
+        ("select", "s.csv", "--target", "y", "--out", "judged"),
+        ("select", "t.csv", "--target", "y", "--keep", "c1", "--out", "chosen"),
+        ("convert", "s.svm", "small.cols"),
         ("learn", "s.svm", "--out", "model", "-k", "3"),
+        ("learn", "s.svm", "--out", "passes", "-k", "3"),
         ("convert", "s.svm", "t.cols"),
         ("convert", "s.svm", "t.rows"),
     ):

@@ -14,7 +14,9 @@ import scipy.sparse as sp
 import tamis
 from soak.data_files import svmlight_text
 from soak.reader import Content, Reader, sparse
+from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import open_run, save_run
+from tamis.evaluate.saved_repeats import finish
 
 
 class Runs(Reader):
@@ -25,14 +27,17 @@ class Runs(Reader):
 
     def make(self, folder: Path, rng: Random) -> Path:
         X, y = sparse(rng)
-        save_run(tamis.select(X.tocsc(), "saola", y), folder / "a.run")
+        run = tamis.select(X.tocsc(), rng.choice(SELECTORS)(), y)
+        if rng.random() < 0.2:
+            run.stability(X.tocsc(), y, pairs=2)
+        save_run(run, folder / "a.run")
         return folder / "a.run"
 
     def read(self, path: Path) -> Content:
-        return log_of(open_run(path))
+        return run_of(open_run(path))
 
     def peer(self, path: Path, original: Path) -> Content | None:
-        return log_of(open_run(original))
+        return run_of(open_run(original))
 
 
 class Selections(Reader):
@@ -43,7 +48,8 @@ class Selections(Reader):
 
     def make(self, folder: Path, rng: Random) -> Path:
         X, y = sparse(rng)
-        selection = tamis.Selection.create(folder / "a.run", y, tamis.SAOLA())
+        method = rng.choice([tamis.SAOLA, tamis.Sieve])
+        selection = tamis.Selection.create(folder / "a.run", y, method())
         selection.feed(_named(X))
         return folder / "a.run"
 
@@ -65,6 +71,55 @@ class Selections(Reader):
             shutil.rmtree(copy)
 
 
+class Unfinished(Reader):
+    """Runs that were stopped: they resume to the same log and the same figures."""
+
+    name = "stopped runs"
+    is_data = False
+
+    def make(self, folder: Path, rng: Random) -> Path:
+        X, y = sparse(rng, n_columns=12)
+        np.save(folder / "x.npy", X.toarray())
+        np.save(folder / "x.y.npy", y)
+        source = tamis.open(folder / "x.npy")
+        asked = {"stability": 2, "judge": "linear"}
+        begin(folder / "a.run", source, rng.choice([tamis.SAOLA, tamis.Sieve])(), repeats=asked)
+        reports = 0
+
+        def stop(*what: Any) -> None:
+            nonlocal reports
+            reports += 1
+            if reports > last:
+                raise KeyboardInterrupt
+
+        last = rng.choice([0, 1000])
+        with suppress(KeyboardInterrupt):
+            resume(folder / "a.run", width=5, every=1e-6, progress=stop)
+        last += rng.randrange(1, 10)
+        if last > 1000:
+            reports = 1000
+            with suppress(KeyboardInterrupt):
+                finish(folder / "a.run", progress=stop)
+        return folder / "a.run"
+
+    def read(self, path: Path) -> Content:
+        data = path.with_name("x.npy")
+        resume(path, data)
+        finish(path, data)
+        return run_of(open_run(path))
+
+    def peer(self, path: Path, original: Path) -> Content | None:
+        copy = original.with_name(f"{path.parent.name}.copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(original, copy / "a.run")
+        for name in ("x.npy", "x.y.npy"):
+            shutil.copy2(original.with_name(name), copy / name)
+        try:
+            return self.read(copy / "a.run")
+        finally:
+            shutil.rmtree(copy)
+
+
 class Models(Reader):
     """Models: they predict what the learner predicted."""
 
@@ -73,7 +128,7 @@ class Models(Reader):
 
     def make(self, folder: Path, rng: Random) -> Path:
         X, y = sparse(rng, 60)
-        learner = tamis.SOFS(n_features=5).fit(X, y)
+        learner = rng.choice([tamis.SOFS, tamis.RowSieve])(n_features=5).fit(X, y)
         tamis.save_model(learner, folder / "a.model")
         sp.save_npz(folder / "X.npz", X)
         return folder / "a.model"
@@ -95,6 +150,7 @@ class Checkpoints(Reader):
 
     def make(self, folder: Path, rng: Random) -> Path:
         (folder / "train.svm").write_bytes(svmlight_text(rng) * 3)
+        (folder / "method").write_text(rng.choice(["sofs", "row-sieve", "pet"]))
 
         def stop(training: Any) -> None:
             if training.rows >= 40:
@@ -114,7 +170,7 @@ class Checkpoints(Reader):
         folder = original.with_name(f"{path.parent.name}.copy")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        for name in ("a.checkpoint", "train.svm"):
+        for name in ("a.checkpoint", "train.svm", "method"):
             shutil.copy2(original.with_name(name), folder / name)
         try:
             # The path of the data is part of what identifies a training.
@@ -125,7 +181,8 @@ class Checkpoints(Reader):
     def _learn(self, data: Path, out: Path, **hooks: Any) -> None:
         from tamis.engine.learning.learn import Hooks
 
-        learner = tamis.SOFS(n_features=5)
+        method = data.with_name("method").read_text()
+        learner = LEARNERS[method](n_features=5)
         tamis.learn(
             data,
             learner,
@@ -137,10 +194,28 @@ class Checkpoints(Reader):
         )
 
 
+#: Methods whose runs are damaged.
+SELECTORS = (
+    tamis.SAOLA,
+    tamis.Sieve,
+    lambda: tamis.SAOLA(order="free", shadows=2),
+    lambda: tamis.Sieve(order="free"),
+    lambda: tamis.FastOSFS(fdr=0.5),
+    lambda: tamis.MRMR(n_features=3),
+)
+#: Methods whose checkpoints are damaged.
+LEARNERS = {"sofs": tamis.SOFS, "row-sieve": tamis.RowSieve, "pet": tamis.PET}
+
+
 def _named(X: Any, prefix: str = "c") -> Any:
     import pandas as pd
 
     return pd.DataFrame(X.toarray(), columns=[f"{prefix}{j}" for j in range(X.shape[1])])
+
+
+def run_of(run: Any) -> Content:
+    """Return the log of a run and what is known of how far to trust it."""
+    return log_of(run) | {"trust": repr(sorted(run.trust.items()))}
 
 
 def log_of(run: Any) -> Content:

@@ -13,13 +13,13 @@ from soak.data_files import (
     Stores,
     Svmlight,
 )
-from soak.own_files import Checkpoints, Models, Runs, Selections
+from soak.own_files import Checkpoints, Models, Runs, Selections, Unfinished
 from soak.reader import Reader
 
 READERS: dict[str, Reader] = {
     reader.name: reader
     for reader in (
         Svmlight(), Compressed(), Csv(), Parquet(), Sql(), Numpy(), Stores(), AnnData(), Plink(),
-        Runs(), Selections(), Models(), Checkpoints(),
+        Runs(), Selections(), Unfinished(), Models(), Checkpoints(),
     )
 }  # fmt: skip

@@ -19,6 +19,7 @@ from pyarrow import feather
 import tamis
 from golden_outputs import matrix
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
+from tamis.sources.base import silent
 from tamis.sources.tables.table import MOST_COLUMNS
 
 
@@ -433,3 +434,19 @@ def test_names_of_an_arrow_file_that_are_not_text_are_one_sentence(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"first", b"\xff\xfe\xff\xfe\xff"))
     with pytest.raises(SourceError, match=r"t\.arrow cannot be read as an Arrow file"):
         tamis.open(path, target="y").load()
+
+
+def test_a_parquet_file_whose_columns_are_shorter_than_it_says_is_damaged(tmp_path):
+    """One value must not become the value of every row."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1.5]}), path)
+    whole = path.read_bytes()
+    said = b"\x16\x02\x19\x1c"  # the number of rows of the whole file, before its row groups
+    assert whole.count(said) == 1
+    path.write_bytes(whole.replace(said, b"\x16\x28\x19\x1c"))
+    source = tamis.open(path)
+    assert source.n_rows == 20
+    message = r"is truncated or damaged \(its columns have 1 of 20 rows\)"
+    for read in (source.load, lambda: list(source.rows(None, silent)), lambda: source.column("x")):
+        with pytest.raises(SourceError, match=message):
+            read()
