@@ -10,6 +10,8 @@ import argparse
 import ast
 import importlib
 import sys
+import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +33,7 @@ def discover(folder: Path = Path(__file__).parent) -> dict[str, str]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the requested benchmarks, one after the other."""
+    """Run the requested benchmarks, one after the other; return 1 if any of them failed."""
     known = discover()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -45,11 +47,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for name in requested:
         if name not in known:
             parser.error(f"unknown benchmark {name!r}; choose from {', '.join(known)}")
+    failed = []
     for name in requested:
-        importlib.import_module(f"benchmarks.{name}").main()
+        begun = time.perf_counter()
+        try:
+            importlib.import_module(f"benchmarks.{name}").main()
+        except Exception:  # the other benchmarks run all the same
+            traceback.print_exc()
+            failed.append(name)
+        print(f"\n{name}: {time.perf_counter() - begun:.0f} s", flush=True)
     if (RESULTS / "history.jsonl").exists():
         print(f"\nAll runs over time: {write_page(RESULTS)}")
-    return 0
+    if failed:
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

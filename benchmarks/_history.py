@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from html import escape
@@ -12,6 +13,8 @@ from typing import Any
 
 #: A number this many times the median of the runs before it is marked.
 SLOWER = 1.25
+#: A column of times, as in "CPU s, merging"; not "thread's", "MB/s" or "rows per s".
+TIME = re.compile(r"(?<![\w'/])(?<!per )(s|ms|us|µs|ns|seconds)(?!\w)")
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -65,18 +68,50 @@ def series(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]
 
 def is_slower(key: tuple[str, str, str], values: list[float]) -> bool:
     """Return whether the last number is a time that stands out from those before it."""
-    column = key[2].lower()
-    is_time = column.endswith((" s", " ms", " ns", "seconds")) or column in ("s", "ms", "ns")
-    return is_time and len(values) > 1 and values[-1] > SLOWER * median(values[:-1]) > 0
+    if TIME.search(key[2].lower()) is None or len(values) < 2:
+        return False
+    return values[-1] > SLOWER * median(values[:-1]) > 0
 
 
 def _numbers(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float]]:
     for title, rows in tables.items():
-        for row in rows:
-            words = ", ".join(str(value) for value in row.values() if isinstance(value, str))
-            for column, value in row.items():
-                if isinstance(value, int | float) and not isinstance(value, bool):
-                    yield (title, words, column), float(value)
+        for label, row in zip(_labels(rows), rows, strict=True):
+            for column, cell in row.items():
+                value = _number(cell)
+                if value is not None:
+                    yield (title, label, column), value
+
+
+def _number(cell: Any) -> float | None:
+    """Return the number of a cell, which may be formatted; None if it is something else."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float | str):
+        return None
+    try:
+        return float(cell.replace(",", "")) if isinstance(cell, str) else float(cell)
+    except ValueError:
+        return None
+
+
+def _labels(rows: list[dict[str, Any]]) -> list[str]:
+    """Name each row by the first columns that tell the rows of a table apart.
+
+    A column after the first is not part of a name if it has fractions: it was measured, and a row
+    has the same name in every run. Rows that stay alike are numbered.
+    """
+    names = [""] * len(rows)
+    for place, column in enumerate(rows[0] if rows else ()):
+        cells = [row.get(column, "") for row in rows]
+        measured = place and any(isinstance(cell, float) for cell in cells)
+        if measured or (len(set(names)) == len(names) and (place or not isinstance(cells[0], str))):
+            break
+        words = [cell if isinstance(cell, str) else f"{column} {cell}" for cell in cells]
+        names = [f"{name}, {word}".strip(", ") for name, word in zip(names, words, strict=True)]
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[place] = f"{name} ({seen[name]})"
+    return names
 
 
 def _line(key: tuple[str, str, str], values: list[float]) -> str:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.__main__ import discover, run  # noqa: E402
 
+from benchmarks import __main__ as _main  # noqa: E402
 from benchmarks import _data, _harness, _history  # noqa: E402
 
 NAMES = {"growth", "parse_svmlight", "relevance_pass", "saola_paper_gate", "saola_papers"}
@@ -130,8 +132,58 @@ def test_runs_are_appended_and_a_slowdown_is_marked(tmp_path: Path) -> None:
     assert found["Times", "us", "seconds"] == [1.0, 1.1, 1.0, 1.6]
     assert _history.is_slower(("Times", "us", "seconds"), [1.0, 1.1, 1.0, 1.6])
     assert not _history.is_slower(("Times", "us", "seconds"), [1.0, 1.1, 1.0, 1.2])
-    assert not _history.is_slower(("Times", "us", "kept"), [1.0, 9.0])
+    for column in ("CPU s, longest shard", "s", "ns/value", "seconds"):
+        assert _history.is_slower(("Times", "us", column), [1.0, 9.0])
+    for column in ("kept", "MB/s", "rows per s", "over one thread's", "shards"):
+        assert not _history.is_slower(("Times", "us", column), [1.0, 9.0])
     page = _history.write_page(tmp_path).read_text()
     assert page.count("<tr class='slower'>") == 1
     assert page.count("<polyline") == 2
     assert "&lt;it&gt;" in page
+
+
+def test_rows_are_named_by_what_is_not_measured() -> None:
+    run_ = {
+        "name": "toy",
+        "tables": {
+            "By size": [{"rows": 10, "s": 1.0, "kept": 3}, {"rows": 20, "s": 2.0, "kept": 3}],
+            "Formatted": [{"set": "a", "accuracy %": "94.1", "same": "yes"}],
+            "Twice": [{"what": "us", "s": 1.0}, {"what": "us", "s": 3.0}],
+            "Two keys": [{"set": "a", "gate": 1, "s": 0.5}, {"set": "a", "gate": 2, "s": 0.6}],
+            "One row": [{"s": 4.0}],
+        },
+    }
+    found = _history.series([run_, run_])
+    assert {key: values[0] for key, values in found.items() if key[2] not in ("kept", "gate")} == {
+        ("By size", "rows 10", "rows"): 10.0,
+        ("By size", "rows 10", "s"): 1.0,
+        ("By size", "rows 20", "rows"): 20.0,
+        ("By size", "rows 20", "s"): 2.0,
+        ("Formatted", "a", "accuracy %"): 94.1,
+        ("Twice", "us", "s"): 1.0,
+        ("Twice", "us (2)", "s"): 3.0,
+        ("Two keys", "a, gate 1", "s"): 0.5,
+        ("Two keys", "a, gate 2", "s"): 0.6,
+        ("One row", "", "s"): 4.0,
+    }
+    assert all(len(values) == 2 for values in found.values())
+
+
+def test_a_benchmark_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def works() -> None:
+        report = _harness.Report("works", "What it is.", tmp_path)
+        report.table("Times", [{"what": "us", "seconds": 1.0}])
+        report.save()
+
+    mains = {"broken": lambda: 1 / 0, "works": works}
+    monkeypatch.setattr(_main, "discover", lambda: dict.fromkeys(mains, "A benchmark."))
+    monkeypatch.setattr(_main, "RESULTS", tmp_path)
+    for name, main in mains.items():
+        monkeypatch.setitem(sys.modules, f"benchmarks.{name}", SimpleNamespace(main=main))
+    assert run([]) == 1
+    assert "ZeroDivisionError" in (said := capsys.readouterr()).err
+    assert said.err.endswith("Failed: broken\n")
+    assert "works" in (tmp_path / "history.html").read_text()
+    assert run(["works"]) == 0
