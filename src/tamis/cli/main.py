@@ -145,7 +145,8 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _prepare() -> None:
-    """Set up output, warnings, Ctrl-C and imports of this process."""
+    """Set up input and output, warnings, Ctrl-C and imports of this process."""
+    _open_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):  # for unusual characters in names
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _warn
@@ -153,6 +154,16 @@ def _prepare() -> None:
         sys.unraisablehook = _repeat_interrupt
     if "pandas" not in sys.modules and not any(isinstance(f, _NoPandas) for f in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())
+
+
+def _open_closed() -> None:
+    """Connect standard streams that were closed, as by ``<&-``, to nothing.
+
+    Python has None for them; and the next file that is opened would take the number of one.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _repeat_interrupt(lost: Any) -> None:
