@@ -236,11 +236,16 @@ def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):
     assert message == "m.npz: the npz reader has no option 'zero_based'"
 
 
+NO_ROOM = "there is no room for a library or a thread; allow more (ulimit -v, ulimit -u)"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
         (MemoryError, 2, "there is not enough memory; try a smaller --width or --memory"),
         (KeyboardInterrupt, 130, "stopped; only what earlier steps had finished was written"),
+        (ImportError("libx.so: failed to map segment from shared object"), 2, NO_ROOM),
+        (RuntimeError("can't start new thread"), 2, NO_ROOM),
     ],
 )
 def test_expected_failures_print_no_traceback(tamis, svm, monkeypatch, error, code, message):

@@ -352,3 +352,13 @@ def test_ctrl_c_after_a_folder_was_closed_is_not_a_bad_file_descriptor(tmp_path,
         monkeypatch.setattr(os, "close", interrupted)
     assert closed
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("/", "it is the root of a disk"), ("//.", "it is the root of a disk"),
+                      ("", "its name is empty")],
+)  # fmt: skip
+def test_a_place_without_a_name_is_refused(path, why):
+    with pytest.raises(OutputError) as caught, atomic_folder(path, "run", force=True):
+        pass
+    assert str(caught.value) == f"'{path}' cannot be written ({why}); choose another name"

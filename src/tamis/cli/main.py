@@ -45,6 +45,10 @@ COMMANDS = {
 }
 
 
+#: What Python says when a library or a thread does not fit into memory.
+_NO_ROOM = ("failed to map segment", "annot allocate memory", "can't start new thread")
+
+
 class LazyGroup(click.Group):
     """A group that imports a sub-command when it is used."""
 
@@ -112,6 +116,10 @@ def run() -> None:
         # The output was closed early, as in `tamis info | head`.
         _drop_output()
         sys.exit(0)
+    except (ImportError, RuntimeError) as error:  # with a limit of address space or threads
+        if not any(why in str(error) for why in _NO_ROOM):
+            raise
+        _stop("there is no room for a library or a thread; allow more (ulimit -v, ulimit -u)", 2)
     except MemoryError:
         _stop("there is not enough memory; try a smaller --width or --memory", 2)
     except OSError as error:  # standard output on a full disk, a drive that was removed

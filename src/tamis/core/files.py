@@ -144,9 +144,7 @@ def partial(
     `kind` is "file", "folder" or a key of `MARKERS`; a destination that `atomic_folder` would not
     replace is refused. Disk errors become one-sentence errors.
     """
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise OutputError(f"the folder {target.parent} does not exist; make it first")
+    target = _destination(path)
     work, named, lock = target, False, None
     try:
         try:
@@ -182,6 +180,17 @@ def partial(
         finally:
             if lock is not None and lock >= 0:
                 os.close(lock)
+
+
+def _destination(path: str | os.PathLike[str]) -> Path:
+    """Return where to write; raise a one-sentence error if nothing can be there."""
+    target = Path(os.path.realpath(path))
+    if not os.fspath(path) or not target.name:
+        where = "it is the root of a disk" if os.fspath(path) else "its name is empty"
+        raise OutputError(f"'{path}' cannot be written ({where}); choose another name")
+    if not target.parent.is_dir():
+        raise OutputError(f"the folder {target.parent} does not exist; make it first")
+    return target
 
 
 def _refuse_replacing(target: Path, path: str | os.PathLike[str], kind: str, force: bool) -> None:
