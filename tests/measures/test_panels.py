@@ -12,6 +12,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+from tamis.measures.measure import together
 
 MEASURES = [MutualInformation(), SymmetricUncertainty(alpha=0.05), FisherZ()]
 each = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
@@ -70,6 +71,44 @@ def test_adds_and_drops_leave_what_a_fresh_panel_would_hold(measure, n, sparse, 
         assert np.array_equal(panel.cutoffs(column), again.cutoffs(column))
     assert np.array_equal(many, measure.between(X, X[:, kept]))
     assert np.array_equal(panel.between_many(ready, 7, 12), many[7:12])
+
+
+@each
+@given(
+    n=st.sampled_from([1, 2, 40]),
+    sets=st.lists(st.lists(st.integers(0, 29), min_size=1, max_size=12), max_size=6),
+    drops=st.integers(0, 3),
+    sparse=st.booleans(),
+)
+@settings(max_examples=25)
+def test_a_set_of_columns_is_added_as_one_after_the_other(measure, n, sets, drops, sparse):
+    X = pool(n, seed=4)
+    block = ColumnBlock.of(sp.csc_matrix(X) if sparse else X)
+    one, many = (measure.panel(Target.of(np.zeros(n, dtype=int))) for _ in range(2))
+    ready = one.prepare(block, np.arange(block.width))
+    for picks in sets:
+        for j in picks:
+            one.add(ready[j])
+        many.add_many(together(ready[j] for j in picks))
+        gone = np.unique(np.linspace(0, len(one) - 1, drops).astype(np.intp))
+        one.drop(gone)
+        many.drop(gone)
+    assert len(one) == len(many)
+    pairs = [panel.between_many(ready, 0, len(ready)) for panel in (one, many)]
+    assert np.array_equal(*pairs)
+    assert np.array_equal(pairs[0], fresh_pairs(measure, X, sets, drops, ready))
+    for column in ready:
+        assert np.array_equal(many.cutoffs(column), one.cutoffs(column))
+
+
+def fresh_pairs(measure, X, sets, drops, ready):
+    """Return the values of a panel that got only the columns which are left."""
+    kept: list[int] = []
+    for picks in sets:
+        kept += picks
+        gone = np.unique(np.linspace(0, len(kept) - 1, drops).astype(np.intp))
+        kept = [c for i, c in enumerate(kept) if i not in gone]
+    return fresh(measure, X, kept).between_many(ready, 0, len(ready))
 
 
 @each

@@ -47,7 +47,17 @@ from tamis.kernels.threads import over_columns
 from tamis.kernels.walk import walk_correlations
 from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevance, adjustment_of
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
-from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
+from tamis.measures.measure import (
+    Floats,
+    Ints,
+    Measure,
+    Panel,
+    Prepared,
+    Strength,
+    Tested,
+    ready_target,
+    together,
+)
 from tamis.measures.p_values import (
     NO_ONES,
     TESTS,
@@ -381,14 +391,24 @@ class CorrelationPanel(RowListPanel):
 
     def add(self, column: Any) -> None:
         """Keep a prepared column."""
-        rows, values, lane = column.rows, column.values, -1
-        if len(rows) == self.n_rows > 0:
-            lane, self._used_lanes = self._used_lanes, self._used_lanes + 1
+        CorrelationPanel.add_many(self, together([column]))
+
+    def add_many(self, columns: CentredColumns) -> None:
+        """Keep all columns of a prepared set, one after the other."""
+        n, lengths = self.n_rows, np.diff(columns.indptr)
+        rows, values = (array[: columns.indptr[-1]] for array in (columns.rows, columns.values))
+        whole, lanes = (lengths == n) & (n > 0), np.full(len(columns), -1)
+        if whole.any():
+            first, self._used_lanes = self._used_lanes, self._used_lanes + int(whole.sum())
             self._room_for_lanes(self._used_lanes)
-            self._lane(lane)[:] = values
-            rows, values = rows[:0], values[:0]
-        of_slot = {"mean": column.means, "squares": column.squares, "lane": lane}
-        self._hang(rows, np.zeros(len(rows), np.int32), values, 1, of_slot)
+            lanes[whole] = mine = np.arange(first, self._used_lanes)
+            listed = np.repeat(~whole, lengths)
+            tiles = self._tiles.reshape(-1, n, LANES)
+            tiles[mine // LANES, :, mine % LANES] = values[~listed].reshape(-1, n)
+            rows, values = rows[listed], values[listed]
+        cells = np.repeat(np.arange(len(columns)), np.where(whole, 0, lengths))
+        of_slot = {"mean": columns.means, "squares": columns.squares, "lane": lanes}
+        self._hang(rows, cells, values, np.ones(len(columns), np.int64), of_slot)
 
     def _run_walk(
         self, columns: Any, first: int, last: int, walk: Walk, kept: Any, counts: Ints, events: Any
@@ -411,11 +431,6 @@ class CorrelationPanel(RowListPanel):
         self._slot_cells = np.arange(counts[0] + 1)
         return int(stop)
 
-    def _lane(self, lane: int) -> Floats:
-        """Return the place of a whole column in the tiles."""
-        tile: Floats = self._tiles.reshape(-1, self.n_rows, LANES)[lane // LANES]
-        return tile[:, lane % LANES]
-
     def _room_for_lanes(self, count: int) -> None:
         """Make room for so many whole columns."""
         tiles, size = -(-count // LANES), self.n_rows * LANES
@@ -427,15 +442,14 @@ class CorrelationPanel(RowListPanel):
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""
         super()._forget_dead()
-        lanes, old = self._slots["lane"], self._tiles
-        whole = np.flatnonzero(lanes >= 0)
-        stay = lanes[whole]
+        lanes, shape = self._slots["lane"], (-1, self.n_rows, LANES)
+        whole, old = np.flatnonzero(lanes >= 0), self._tiles.reshape(shape)
+        stay, mine = lanes[whole], np.arange(len(whole))
         self._tiles, self._used_lanes = np.zeros(0), len(whole)
         self._room_for_lanes(len(whole))
-        tiles = old.reshape(-1, self.n_rows, LANES)
-        for lane, before in enumerate(stay.tolist()):
-            self._lane(lane)[:] = tiles[before // LANES, :, before % LANES]
-        lanes[whole] = np.arange(len(whole))
+        new = self._tiles.reshape(shape)
+        new[mine // LANES, :, mine % LANES] = old[stay // LANES, :, stay % LANES]
+        lanes[whole] = mine
 
 
 class PartialCorrelations(ConditionalPanel):
@@ -510,6 +524,8 @@ class PartialCorrelations(ConditionalPanel):
 
 class PartialCorrelationPanel(PartialCorrelations, CorrelationPanel):
     """Kept continuous columns that make conditional tests."""
+
+    add_many = Panel.add_many  # each is compared with those before it
 
     def __init__(self, target: Target, measure: FisherZ) -> None:
         super().__init__(target.n_rows, measure)

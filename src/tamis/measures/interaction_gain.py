@@ -101,6 +101,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         "rest": np.int64,
         "shift": np.float64,
     }
+    add_many = Panel.add_many  # `add` stores more about each
 
     def __init__(self, target: Target, measure: InformationMeasure, form: GainForm) -> None:
         super().__init__(target.n_rows, measure)
@@ -190,6 +191,8 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
     More than two classes are orthonormal columns, so that |r| is the multiple correlation and
     |r(s, D | f)| the partial one; neither depends on how classes are numbered.
     """
+
+    add_many = Panel.add_many  # `add` stores more about each
 
     def __init__(self, target: Target, measure: FisherZ, form: GainForm) -> None:
         super().__init__(target.n_rows, measure)

@@ -7,8 +7,9 @@ measure that is a formula for two columns, see `tamis.measures.pair_measure`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from operator import getitem
 from typing import Any, ClassVar, Self
 
@@ -196,6 +197,15 @@ class PreparedColumn:
         return getitem, (self.columns.pick(np.array([self.i])), 0)
 
 
+def together(columns: Iterable[PreparedColumn]) -> Any:
+    """Return prepared columns, of one set or several, as a set of their own."""
+    parts = []
+    for _, run in groupby(columns, key=lambda column: id(column.columns)):
+        some = list(run)
+        parts.append(some[0].columns.pick(np.array([column.i for column in some])))
+    return type(parts[0]).joined(parts)
+
+
 class Panel(ABC):
     """The kept columns, in order of arrival, prepared for comparison with a newcomer."""
 
@@ -229,6 +239,11 @@ class Panel(ABC):
     @abstractmethod
     def add(self, column: Any) -> None:
         """Keep a prepared column."""
+
+    def add_many(self, columns: Any) -> None:
+        """Keep all columns of a prepared set, one after the other."""
+        for column in columns:
+            self.add(column)
 
     @abstractmethod
     def drop(self, positions: npt.NDArray[np.intp]) -> None:

@@ -41,7 +41,15 @@ from tamis.kernels.information import (
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.kernels.walk import FEW_SETS, walk_information
-from tamis.measures.measure import Floats, Ints, Measure, Strength, Tested, ready_target
+from tamis.measures.measure import (
+    Floats,
+    Ints,
+    Measure,
+    Strength,
+    Tested,
+    ready_target,
+    together,
+)
 from tamis.measures.p_values import (
     NO_ONES,
     TESTS,
@@ -320,12 +328,22 @@ class InformationPanel(RowListPanel):
 
     def add(self, column: Any) -> None:
         """Keep a coded column."""
-        counts = column.level_counts
-        of_slot = {"entropy": column.entropies, "n_levels": np.count_nonzero(counts)}
-        first, n_cells = self._slot_cells[-1], len(counts) - 1
-        self._hang(column.rows, column.codes - 1, np.empty(0), n_cells, of_slot)
-        self._put(self._cells, "counts", first, counts[1:], n_cells)
-        self._put(self._cells, "set", first, -1, n_cells)
+        InformationPanel.add_many(self, together([column]))
+
+    def add_many(self, columns: CodedColumns) -> None:
+        """Keep all columns of a coded set, one after the other."""
+        pointers, used = columns.level_pointers, columns.indptr[-1]
+        counts, n_cells = columns.level_counts[: pointers[-1]], np.diff(pointers) - 1
+        n_levels = np.add.reduceat((counts != 0).astype(np.int64), pointers[:-1])
+        first = self._slot_cells[-1]
+        before = np.repeat(np.cumsum(n_cells) - n_cells, np.diff(columns.indptr))
+        self._hang(
+            columns.rows[:used], columns.codes[:used] - 1 + before, np.empty(0), n_cells,
+            {"entropy": columns.entropies, "n_levels": n_levels},
+        )  # fmt: skip
+        others = np.delete(counts, pointers[:-1])  # the background has no cell
+        self._put(self._cells, "counts", first, others, len(others))
+        self._put(self._cells, "set", first, -1, len(others))
 
     def _run_walk(
         self, columns: Any, first: int, last: int, walk: Walk, kept: Any, counts: Ints, events: Any

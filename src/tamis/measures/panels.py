@@ -233,21 +233,24 @@ class RowListPanel(Panel):
         rows: npt.NDArray[Any],
         cells: npt.NDArray[Any],
         values: npt.NDArray[Any],
-        n_cells: int,
-        of_slot: Mapping[str, Any],
+        n_cells: Ints,
+        of_slot: Mapping[str, npt.NDArray[Any]],
     ) -> None:
-        """Add a slot with these entries; `cells` count from 0, and `of_slot` is stored."""
+        """Add slots with these entries, and store `of_slot` about them.
+
+        `cells` count from 0 through all of them, and `n_cells` has the number of each.
+        """
         self._room_for_nodes(self._used + len(rows))
-        first = self._slot_cells[-1]
+        first, before, n = self._slot_cells[-1], len(self._alive), len(n_cells)
         self._used = append_column(
             self._heads, self._nodes, self._numbers, self._used, rows,
             (cells + first).astype(np.int32), values,
         )  # fmt: skip
-        self._live = np.append(self._live, len(self._alive))
-        self._alive = np.append(self._alive, True)
-        self._slot_cells = np.append(self._slot_cells, first + n_cells)
-        for name, value in of_slot.items():
-            self._put(self._slots, name, len(self._alive) - 1, value, 1)
+        self._live = np.concatenate([self._live, np.arange(before, before + n)])
+        self._alive = np.concatenate([self._alive, np.ones(n, np.bool_)])
+        self._slot_cells = np.concatenate([self._slot_cells, first + np.cumsum(n_cells)])
+        for name, of_each in of_slot.items():
+            self._put(self._slots, name, before, of_each, n)
 
     def _put(
         self, store: dict[str, npt.NDArray[Any]], name: str, at: int, values: Any, n: int

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.measures.measure import Floats, Ints, Prepared
+from tamis.measures.measure import Floats, Ints, Prepared, together
 
 if TYPE_CHECKING:
     from tamis.methods.measured import Arrival, Kept
@@ -225,12 +224,7 @@ class Recent:
         self.new, self.gone = {}, []
         columns = None
         if new:
-            runs = groupby((one.column for one in new), lambda column: id(column.columns))
-            parts = [
-                some[0].columns.pick(np.array([column.i for column in some]))
-                for some in (list(run) for _, run in runs)
-            ]
-            columns = type(parts[0]).joined(parts)
+            columns = together(one.column for one in new)
         return Changes(
             seen, gone, np.array([one.feature for one in new], np.int64),
             np.array([one.relevance for one in new]), columns,

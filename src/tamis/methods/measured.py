@@ -25,7 +25,7 @@ from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import at_level, choose, resolve, usual_choices
-from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
+from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength, together
 from tamis.measures.panels import Walk
 from tamis.methods.gated import Gating, check_gate
 from tamis.methods.gates import GATES
@@ -101,8 +101,9 @@ class Kept:
 
     def add_many(self, arrivals: Sequence[Arrival]) -> None:
         """Keep features, one after the other."""
-        for arrival in arrivals:
-            self.panel.add(arrival.column)
+        if not arrivals:
+            return
+        self.panel.add_many(together(arrival.column for arrival in arrivals))
         self.features = np.append(self.features, [arrival.feature for arrival in arrivals])
         self.relevance = np.append(self.relevance, [arrival.relevance for arrival in arrivals])
 
