@@ -1,7 +1,8 @@
 # make demo   set up, run the main job on built-in data, name the report it wrote
 # make test   set up, run every test
 # make soak  try to break it for SECONDS=600: damaged files, kills, interrupts, long runs (SEED=1 for others)
-# make test-oldest  run every test with the oldest dependencies that pyproject.toml allows
+# make test-oldest  run every test with the oldest Python and dependencies that pyproject.toml allows
+# make test-services  run the examples with MLflow and Feast, which it installs elsewhere
 # make test-browser  look at the reports and the site in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make docs  build the documentation site, with the examples, in build/docs/html
@@ -22,12 +23,13 @@ SECONDS ?= 600
 SEED ?= 0
 TESTS ?= tests
 OLDEST ?= .venv-oldest
+SERVICES ?= .venv-services
 
 # What is imported is compiled once, and kept. Without that every process compiles all of it again,
 # and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-oldest soak test-browser check docs bench reference reproduce reproduce-default format clean
+.PHONY: demo test test-slow test-oldest test-services soak test-browser check docs bench reference reproduce reproduce-default format clean
 
 # What the package itself needs; most modules of its libraries are never imported, so never compiled.
 $(INSTALLED): pyproject.toml
@@ -54,14 +56,21 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20 -m "slow or not slow"
 
 # uv can choose the oldest versions that are allowed; pip cannot. Peers that tests compare with ask for
-# newer ones, but run with these.
+# newer ones, but run with these. They have wheels for the oldest Python, and some for no later one.
 test-oldest:
-	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 or later; run make PYTHON=/path/to/python3.12") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -c 'import sys; sys.exit("The oldest dependencies need Python 3.11; run make test-oldest PYTHON=/path/to/python3.11") if sys.version_info[:2] != (3, 11) else None'
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet uv
 	$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --overrides $(OLDEST)/oldest.txt --editable '.[all]' --group dev
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(TESTS)
+
+# They ask for older versions of pandas and others than the tests of the package.
+test-services:
+	$(PYTHON) -m venv $(SERVICES)
+	$(SERVICES)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(SERVICES)/bin/python -m pip install --quiet --editable . --group dev --group services
+	$(SERVICES)/bin/python -m pytest tests/test_examples.py -k "mlflow or feast"
 
 # Prints a table of what was tried and what failed, with the case that repeats a failure.
 soak: $(READY)
@@ -114,4 +123,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo dist build
+	rm -rf $(VENV) $(OLDEST) $(SERVICES) demo dist build
