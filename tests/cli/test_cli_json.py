@@ -16,15 +16,16 @@ from tamis.cli.main import COMMANDS, LazyGroup
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
 
 
-def documented_keys():
-    """Return the keys that docs/programs.md lists, by command."""
+def documented_keys(of: str = "always"):
+    """Return the keys that docs/programs.md lists, by command: always there, or "sometimes"."""
     found = {}
     for names, keys in re.findall(
         r"^\| (`.*?) \| (?:object|list).*? \| (.*) \|$", PAGE, re.MULTILINE
     ):
         outside = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", "", keys)
         for name in re.findall(r"`(\w+)`", names):
-            found[name] = set(re.findall(r"`(\w+)`", outside))
+            always, _, sometimes = outside.partition("; where they apply also ")
+            found[name] = set(re.findall(r"`(\w+)`", {"always": always}.get(of, sometimes)))
     return found
 
 
@@ -127,3 +128,14 @@ def test_errors_stay_on_standard_error(tamis, run):
     assert tamis("select", "nothing.npy", "--out", "r", "--json").one_sentence()
     sentence = tamis("watch", "run", "in", "--json").one_sentence()
     assert sentence == "--json prints one document at the end, so it goes with --once"
+
+
+def test_status_has_the_documented_keys_where_they_apply(tamis, run):
+    asked = ["x.npy", "--method", "saola", "--measure", "fisher_z", "--missing", "delete"]
+    tested = ["--fdr", "0.1", "--gate", "bh", "--encode", "equal-width", "--order", "free"]
+    checked = ["--stability", "2", "--judge", "--shadows", "1"]
+    found = set()
+    for options in (tested, checked):
+        assert tamis("select", *asked, *options, "--out", "more", "--force").code == 0
+        found |= set(json.loads(tamis("status", "more", "--certify", "0.1", "--json").out))
+    assert found == documented_keys()["status"] | documented_keys("sometimes")["status"]
