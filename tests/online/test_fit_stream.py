@@ -201,7 +201,7 @@ def test_rows_of_tables_are_skipped_too(tmp_path, table):
 # --- bases and classes -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chunk", [1, 200, 10**6])
+@pytest.mark.parametrize("chunk", [1, 200, "to the line", 10**6])
 def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monkeypatch, chunk):
     lines = text_of(*table)
     monkeypatch.setattr(svmlight, "LOOK", len("\n".join(lines[:100])) + 1)
@@ -212,12 +212,14 @@ def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monke
                    if line != "1 0:1 5:1" else line for line in changed]  # fmt: skip
         monkeypatch.setattr(svmlight, "LOOK", len("\n".join(changed[:100])) + 1)
         path = save(tmp_path / "t.svm", changed)
+        # The first chunk can end where the last inspected line begins.
+        size = svmlight.LOOK if chunk == "to the line" else chunk
         if base is None:
             with pytest.raises(SourceError, match="has index 0 where indices count from 1, as the"):
-                tamis.SOFS(9).fit_stream(path, chunk=chunk)
-            model = tamis.SOFS(9).fit_stream(path, chunk=chunk, zero_based=True)
+                tamis.SOFS(9).fit_stream(path, chunk=size)
+            model = tamis.SOFS(9).fit_stream(path, chunk=size, zero_based=True)
         else:
-            model = tamis.SOFS(9).fit_stream(path, chunk=chunk)
+            model = tamis.SOFS(9).fit_stream(path, chunk=size)
         assert model.learner_.columns.base == 0
         assert same(model, tamis.SOFS(9).fit(*tamis.open(path, zero_based=True).load()))
 

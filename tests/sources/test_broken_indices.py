@@ -33,7 +33,7 @@ def attempt(kind, array, position, value, use):
     y = rng.integers(0, 2, 30)
     X = X.asformat(kind)
     whole = X.copy()
-    broken = X.coords[0 if array == "row" else 1] if kind == "coo" else getattr(X, array)
+    broken = getattr(X, array)
     if position is not None:
         broken[position] = value
     try:

@@ -385,7 +385,7 @@ class SvmlightSource(RowSource):
         looked: list[Text] = []
         size, damage = 0, None
         try:
-            while size < LOOK and (text := next(texts, None)) is not None:
+            while size <= LOOK and (text := next(texts, None)) is not None:
                 held.append(text)
                 # To the end of the line that contains byte LOOK, independent of the chunks.
                 cut = len(text)
