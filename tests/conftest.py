@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The tests keep every core busy. More threads would wait for each other, and scikit-learn's do so
 # in a loop: a boosted model took ten times the time. Set before it is imported, here or below.
@@ -21,9 +21,12 @@ from tests_shared import SHARED  # noqa: E402
 
 pytest_plugins = ["shared_workers"]
 
-# No example is timed: the first one of a kernel compiles it. Every run tries the same examples;
+# No example is timed: the first one of a kernel compiles it, and the machine may be busy. Every run
+# tries the same examples;
 # `make soak` draws new ones.
-settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile(
+    "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("soak", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("same")
 

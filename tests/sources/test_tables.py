@@ -450,3 +450,15 @@ def test_a_parquet_file_whose_columns_are_shorter_than_it_says_is_damaged(tmp_pa
     for read in (source.load, lambda: list(source.rows(None, silent)), lambda: source.column("x")):
         with pytest.raises(SourceError, match=message):
             read()
+
+
+def test_long_categories_that_are_repeated_do_not_fill_the_memory(tmp_path):
+    """A file of 70 kB that holds 2 TB of text."""
+    n = 2_000_000
+    kind = pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["x" * 1_000_000, "z"])
+    table = pa.table({"kind": kind, "y": np.arange(n) % 2})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=n)
+    assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
+    source = tamis.open(tmp_path / "a.parquet", target="y")
+    with pytest.raises(SourceError, match=r"a column of categories holds 2,000\.0 GB of text"):
+        source.load()

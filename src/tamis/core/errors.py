@@ -55,7 +55,10 @@ class MissingDependencyError(TamisError, ImportError):
 
 
 #: What reading a damaged record raises, whatever part of it is wrong.
-DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, EOFError)
+DAMAGE = (
+    LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, EOFError,
+    RecursionError,
+)  # fmt: skip
 
 
 class DataWarning(UserWarning):

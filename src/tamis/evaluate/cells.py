@@ -28,7 +28,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from tamis._version import __version__
-from tamis.core.errors import InputError, MissingDependencyError, TamisError
+from tamis.core.errors import DAMAGE, InputError, MissingDependencyError, TamisError
 from tamis.core.files import atomic_file, make_folder
 from tamis.core.process_memory import peak_megabytes, start_peak
 from tamis.engine.encoded import EncodedSource
@@ -150,7 +150,7 @@ class CellCache:
         empty: dict[str, Any] = {"selection": None, "scores": {}}
         try:
             record = json.loads(self.path(cell).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except DAMAGE:
             return empty
         same = isinstance(record, dict) and record.get("identity") == cell.identity
         return {k: record[k] for k in empty} if same else empty

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.errors import ParameterError, SourceError
+from tamis.core.errors import DAMAGE, ParameterError, SourceError
 from tamis.core.markup import cell, table
 from tamis.core.params import Number, check
 from tamis.evaluate.compared_methods import ComparedMethod, named_method, parse_methods, words
@@ -129,7 +129,7 @@ def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:
     try:
         params = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         return Curves(kind, pq.read_table(path.with_suffix(".parquet")), params)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (*DAMAGE, pa.ArrowException) as error:
         raise SourceError(f"{folder} has no curves over {kind}") from error
 
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.errors import OutputError, ParameterError, SourceError, need
+from tamis.core.errors import DAMAGE, OutputError, ParameterError, SourceError, need
 from tamis.core.files import atomic_file, make_folder
 from tamis.core.notebook import card, html_table
 from tamis.core.sentences import counted, suggestion
@@ -241,7 +241,7 @@ def open_results(folder: str | os.PathLike[str]) -> Results:
             if not (rows.schema.equals(ROWS) and selections.schema.equals(SELECTIONS)):
                 raise ValueError("its columns are not those of results")
             return Results(rows, selections, params)
-    except (LookupError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
+    except (*DAMAGE, pa.ArrowException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(
             f"{folder} is damaged ({reason}); run tamis compare again, finished cells are kept"

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import indexable
 
-from tamis.core.errors import InputError, ParameterError, SourceError, need
+from tamis.core.errors import DAMAGE, InputError, ParameterError, SourceError, need
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.notebook import card, html_table
 from tamis.core.params import Number, check
@@ -175,7 +175,7 @@ def open_path(folder: str | os.PathLike[str]) -> SizePath:
             if scores.ndim != 2 or not 0 < len(sizes) == scores.shape[1] or len(scores) == 0:
                 raise ValueError("its scores do not belong to its sizes")
             return SizePath(sizes, scores, ranking, str(record["scoring"]))
-    except (LookupError, ValueError, TypeError, OSError) as error:
+    except DAMAGE as error:
         raise SourceError(f"{folder} is damaged ({reason(error)}); save the path again") from error
     raise SourceError(
         f"{folder} was written in format {written!r} and this tamis reads format {FORMAT_VERSION}; "

@@ -16,7 +16,7 @@ from typing import Any
 from tamis._registry import BATCH_METHODS, STREAM_METHODS
 from tamis.core.certificate import Certificate
 from tamis.core.decisions import DecisionLog, Mark
-from tamis.core.errors import ParameterError, SourceError
+from tamis.core.errors import DAMAGE, ParameterError, SourceError
 from tamis.core.files import read_whole, recover_missing
 from tamis.core.names import NameBook
 from tamis.core.sentences import counted
@@ -43,7 +43,7 @@ class SavedSelection:
         try:
             record: Record = json.loads(read_whole(self.folder / "run.json"))
             return record if record.get("commit") == self.head["commit"] else None
-        except (OSError, ValueError, AttributeError):
+        except DAMAGE:
             return None
 
     def status(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def not_persistent(path: Path) -> str:
     try:
         record = json.loads(read_whole(path / "run.json"))
         method, command = str(record["method"]), str(record["command"]).strip()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except DAMAGE:
         return f"{path} is not a selection; make one with tamis select or tamis.Selection.create"
     if method not in STREAM_METHODS:
         return f"{path} cannot be fed: {cannot_be_fed(method)}"

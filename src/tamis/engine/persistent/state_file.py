@@ -67,7 +67,7 @@ Record = dict[str, Any]
 #: What reading a damaged folder can raise.
 DAMAGE = (
     LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, MemoryError,
-    NotImplementedError, AssertionError, sqlite3.Error, pa.ArrowException,
+    RecursionError, NotImplementedError, AssertionError, sqlite3.Error, pa.ArrowException,
 )  # fmt: skip
 
 

@@ -233,7 +233,7 @@ class StoreFolder(Source):
             if meta["format"] != format:
                 raise KeyError(format)
             version = meta["version"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except DAMAGE as error:
             raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error
         if version != known:
             raise SourceError(

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import DAMAGE, SourceError
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import near
 from tamis.core.params import OneOf, check
+from tamis.core.process_memory import available_bytes
 
 Floats = npt.NDArray[np.float64]
 #: Number of names that a message lists before it says "and more".
@@ -117,7 +118,7 @@ def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = No
     """
     try:
         in_metadata = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    except (ValueError, AttributeError):  # metadata of an unknown writer; the names are enough
+    except DAMAGE:  # metadata of an unknown writer; the names are enough
         in_metadata = []
     in_metadata = in_metadata if isinstance(in_metadata, list) else []
     labels = {
@@ -195,9 +196,21 @@ def as_words(column: Any) -> Any:
         return column if column.type == text else column.cast(text)
     # Arrow cannot cast every dictionary; indexing into its values works for all of them.
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return pa.chunked_array(
-        [chunk.dictionary.cast(text).take(chunk.indices) for chunk in chunks], text
-    ).combine_chunks()
+    parts = [(chunk.dictionary.cast(text), chunk.indices) for chunk in chunks]
+    _refuse_too_long(parts)
+    return pa.chunked_array([words.take(at) for words, at in parts], text).combine_chunks()
+
+
+def _refuse_too_long(parts: Sequence[tuple[Any, Any]]) -> None:
+    """Refuse categories that would fill the memory as text: a small file can repeat a long one."""
+    import pyarrow.compute as pc
+
+    size = sum(pc.sum(pc.binary_length(w).take(at)).as_py() or 0 for w, at in parts)
+    if 2 * size > available_bytes():
+        raise SourceError(
+            f"a column of categories holds {size / 1e9:,.1f} GB of text, which does not fit in "
+            "memory; leave it out with ignore= (--ignore), or shorten its categories"
+        )
 
 
 def sorted_words(column: Any) -> Any:
