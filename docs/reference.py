@@ -6,6 +6,7 @@ compares the pages with what this would write.
 
 from __future__ import annotations
 
+import enum
 import inspect
 import re
 import textwrap
@@ -74,7 +75,9 @@ def groups() -> dict[str, list[str]]:
 
 
 def signature(name: str, thing: Any) -> str:
-    """Return how something is called, with defaults and without types."""
+    """Return how something is called, with defaults and without types; the members of an enum."""
+    if inspect.isclass(thing) and issubclass(thing, enum.Enum):
+        return "\n".join(f"tamis.{name}.{one.name} = {one.value!r}" for one in thing)
     called = inspect.signature(thing)
     bare = [p.replace(annotation=p.empty) for p in called.parameters.values()]
     shown = str(called.replace(parameters=bare, return_annotation=called.empty))
