@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.kernels.compressed_checks import first_broken, never_fall
+from tamis.kernels.compressed_checks import CHUNK, FEW, _all_rise, first_broken, never_fall
 
 
 def slowly(indptr, indices, n):
@@ -66,3 +66,40 @@ def test_each_entry_that_leaves_its_range_is_found():
             damaged = indices.copy()
             damaged[at] = wrong
             assert first_broken(indptr, damaged, 50) == np.searchsorted(indptr, at, "right") - 1
+
+
+#: Vectors that hold something, among many empty ones: at the ends of chunks, and several in one.
+FULL = {
+    "none": {},
+    "one, at the very end": {6 * CHUNK: [0, 4]},
+    "both sides of a border": {CHUNK - 1: [2, 3], CHUNK: [0, 3], 2 * CHUNK: [3]},
+    "several in a chunk": {0: [3], 1: [1, 2], 5: [0], CHUNK - 4: [2], CHUNK - 2: [0], 99: [4]},
+    "the first and the last of a chunk": {CHUNK: [0, 1, 2], 2 * CHUNK - 1: [0, 1], 2 * CHUNK: [1]},
+}
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
+@pytest.mark.parametrize("full", FULL.values(), ids=FULL)
+def test_each_wrong_number_among_empty_vectors_is_found(full, compiled):
+    check, rise = first_broken, _all_rise
+    if not compiled:
+        check, rise = check.py_func, rise.py_func
+    parts = [full.get(j, []) for j in range(6 * CHUNK + 1)]
+    indptr = np.cumsum([0, *map(len, parts)])
+    indices = np.array([index for part in parts for index in part], np.int32)
+    assert len(indices) * FEW < len(indptr)
+    assert check(indptr, indices, 5) == -1
+    assert rise(indptr, indices, 5)  # the fast way alone is enough
+    for numbers in (indptr, indices):
+        # Those near begins of chunks and near full vectors; compiled, all of them.
+        places = {at + d for at in (0, *full) for d in (-1, 0, 1, 2, CHUNK - 1, CHUNK)}
+        for at in range(len(numbers)) if compiled or numbers is indices else sorted(places):
+            if not 0 <= at < len(numbers):
+                continue
+            right = int(numbers[at])
+            for wrong in {right - 1, right + 1, right + 2, -1, 5, len(indices) + 1, 2**31 - 1}:
+                numbers[at] = wrong
+                found = slowly(indptr.tolist(), indices.tolist(), 5)
+                assert check(indptr, indices, 5) == found, (at, wrong)
+                assert rise(indptr, indices, 5) == (found < 0), (at, wrong)
+            numbers[at] = right

@@ -117,7 +117,7 @@ class ColumnStore(StoreFolder, ColumnSource):
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self.stored is None:
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
-        indptr = np.array(self._part("pointers.npy", lo, hi + 1))
+        indptr = self._part("pointers.npy", lo, hi + 1)
         first, last = int(indptr[0]), int(indptr[-1])
         if not 0 <= first <= last <= self.stored:
             raise self._damaged(f"pointers.npy at columns {lo} to {hi - 1}")
@@ -125,7 +125,8 @@ class ColumnStore(StoreFolder, ColumnSource):
             values = np.ones(last - first)
         else:
             values = self._part("values.npy", first, last).astype(np.float64, copy=False)
-        indptr, indices = indptr - first, self._part("places.npy", first, last)
+        indptr -= first
+        indices = self._part("places.npy", first, last)
         if (broken := first_broken(indptr, indices, self.n_rows)) >= 0:
             raise self._damaged(f"the row numbers of column {lo + broken}")
         return Compressed(indptr, indices, values)

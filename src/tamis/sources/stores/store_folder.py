@@ -170,7 +170,7 @@ class StoreFolder(Source):
         """Return the names of columns lo to hi - 1, if they have any."""
         if not self._has("names.bin"):
             return None
-        offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
+        offsets = self._part("names_offsets.npy", lo, hi + 1)
         first, last = int(offsets[0]), int(offsets[-1])
         if not 0 <= first <= last <= self.meta["files"]["names.bin"]["bytes"]:
             raise self._damaged("names_offsets.npy")
