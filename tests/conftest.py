@@ -22,8 +22,7 @@ from tests_shared import SHARED  # noqa: E402
 pytest_plugins = ["shared_workers"]
 
 # No example is timed: the first one of a kernel compiles it, and the machine may be busy. Every run
-# tries the same examples;
-# `make soak` draws new ones.
+# tries the same examples; `make soak` draws new ones.
 settings.register_profile(
     "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
