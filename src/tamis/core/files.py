@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tamis.core.errors import OutputError, TamisError
+from tamis.core.errors import OutputError, SourceError, TamisError
 
 #: The file that identifies each kind of folder.
 MARKERS = {
@@ -390,6 +390,14 @@ def reason(error: BaseException) -> str:
         return f"{error} is missing"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def refuse_unreadable(folder: str | os.PathLike[str]) -> None:
+    """Raise a one-sentence error if this user may not read a file of a folder."""
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            if not os.access(os.path.join(folder, name), os.R_OK):
+                raise SourceError(f"{folder} cannot be read, because this user may not read {name}")
 
 
 def refuse_endless(path: str | os.PathLike[str]) -> None:

@@ -36,6 +36,7 @@ from tamis.core.files import (
     file_checksum,
     reason,
     recover_missing,
+    refuse_unreadable,
     with_checksum,
 )
 from tamis.core.judged import Judged
@@ -536,6 +537,7 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
                 raise ValueError("its files do not belong together")
             return Run.of(log, record)
     except (*DAMAGE, pa.ArrowException) as e:
+        refuse_unreadable(path)
         raise SourceError(f"{path} is damaged ({reason(e)}); run tamis select again") from e
     raise SourceError(
         f"{path} was written in format {record['format_version']!r} and this tamis reads format "

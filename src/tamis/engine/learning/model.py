@@ -31,6 +31,7 @@ from tamis.core.files import (
     read_whole,
     reason,
     recover_missing,
+    refuse_unreadable,
     with_checksum,
 )
 from tamis.core.masking import masked
@@ -211,6 +212,7 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
         if version == FORMAT_VERSION:
             return _read(path, check_record(record))
     except DAMAGE as error:
+        refuse_unreadable(path)
         raise SourceError(f"{path} is damaged ({reason(error)}); run tamis learn again") from error
     raise SourceError(
         f"{path} was written in format {version!r} and this tamis reads format {FORMAT_VERSION}; "

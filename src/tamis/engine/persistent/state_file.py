@@ -36,7 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
-from tamis.core.files import reason
+from tamis.core.files import reason, refuse_unreadable
 
 STATE, LOCK = "state.sqlite", "state.lock"
 
@@ -178,6 +178,7 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     except DAMAGE as error:
         if isinstance(error, TamisError) and not isinstance(error, SourceError):
             raise
+        refuse_unreadable(folder)
         raise SourceError(
             f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select "
             "again"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import DAMAGE, SourceError
-from tamis.core.files import check_record, recover_missing, refuse_endless
+from tamis.core.files import check_record, recover_missing, refuse_endless, refuse_unreadable
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.kernels.compressed_checks import never_fall
@@ -118,6 +118,7 @@ class StoreFolder(Source):
             if not self.required() <= set(meta["files"]):
                 raise self._damaged(f"the list of files in {META}")
         except DAMAGE as error:
+            refuse_unreadable(path)
             raise error if isinstance(error, SourceError) else self._damaged(META) from error
 
     @abstractmethod
@@ -234,6 +235,7 @@ class StoreFolder(Source):
                 raise KeyError(format)
             version = meta["version"]
         except DAMAGE as error:
+            refuse_unreadable(path)
             raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error
         if version != known:
             raise SourceError(
