@@ -155,7 +155,7 @@ def test_odd_columns_of_a_parquet_file(tamis, tmp_path):
     assert "'outcome' (a guess; name it with --target)" in text
     assert "problem: 'lists' holds lists or other structures: leave it out with --ignore" in text
     assert "problem: 'endless' holds infinite values: leave it out with --ignore" in text
-    assert "suspicious: 'numbers in text' holds numbers as text: remove units" in text
+    assert "suspicious: 'numbers in text' holds numbers as text: convert them" in text
 
 
 def test_numbers_with_words_that_are_not_gaps(tamis, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -176,3 +177,67 @@ def test_long_labels_of_files_stay_distinct_or_are_refused(tmp_path):
             tamis.open(tmp_path / "ids.svm").load()
     (tmp_path / "large.csv").write_text("x,y\n1,1e17\n2,3e18\n")
     assert tamis.open(tmp_path / "large.csv", target="y").target().tolist() == [1e17, 3e18]
+
+
+# --- numbers as text -----------------------------------------------------------------------------
+
+PRICES = np.round(np.random.default_rng(5).lognormal(12, 1, 300), 2)
+
+
+@pytest.mark.filterwarnings("ignore:the target holds 300 different texts")
+def test_prices_as_text_are_numbers():
+    as_text = Target.of(PRICES.astype(str))
+    assert as_text.task == "regression"
+    assert np.array_equal(as_text.values, PRICES)
+    assert as_text.reason.startswith("the target holds numbers as text, such as '")
+    assert np.array_equal(Target.of(PRICES.astype(str), "regression").values, PRICES)
+    assert Target.of(PRICES.astype(str), "classification").n_classes == len(np.unique(PRICES))
+    assert Target.of(pd.Series(PRICES.astype(str), dtype="category")).task == "classification"
+    assert Target.of(PRICES.astype(str), needs_classes=True).task == "classification"
+
+
+@pytest.mark.parametrize("odd", ["EUR", "unknown", "price", "nan"])
+def test_a_target_of_numbers_and_a_word_is_refused_unless_its_task_is_given(odd):
+    y = PRICES.astype(str).astype(object)
+    y[17] = odd
+    with pytest.raises(InputError, match=f"the target holds numbers and also '{odd}'; fix it"):
+        Target.of(y.astype(str))
+    with pytest.raises(InputError, match=f"'{odd}'"):
+        Target.of(y.astype(str), "regression")
+    assert Target.of(y.astype(str), "classification").is_classes
+
+
+def test_numbers_in_text_that_are_not_plain_are_refused():
+    with pytest.raises(InputError, match=r"numbers as text, such as '.*'; convert them to numbers"):
+        Target.of([f"${price:,.2f}" for price in PRICES])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["1", "2", "other"] * 20, [f"{k % 60:05d}" for k in range(6000)], [f"A{k}" for k in range(90)],
+     [f"2020-{1 + k % 12:02d}-{1 + k % 28:02d}" for k in range(90)]],
+)  # fmt: skip
+def test_codes_and_words_stay_classes(labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert Target.of(labels).is_classes
+
+
+def test_numbers_in_text_that_repeat_are_questioned():
+    ages = np.random.default_rng(3).binomial(90, 0.5, 900).astype(str)
+    with pytest.warns(DataWarning, match="as text, such as .* but it may hold numbers: say which"):
+        assert Target.of(ages).is_classes
+
+
+def test_decimals_are_numbers_and_many_dates_are_refused():
+    found = Target.of([Decimal(str(price)) for price in PRICES])
+    assert found.task == "regression"
+    assert np.array_equal(found.values, PRICES)
+    days = np.datetime64("2020-01-01") + np.arange(300)
+    with pytest.raises(InputError, match="the target holds dates; make numbers of them"):
+        Target.of(days)
+    assert Target.of(days[[0, 1] * 30]).n_classes == 2
+
+
+def test_the_number_that_is_not_whole_is_shown_as_it_is():
+    assert task_of(np.array([207278.00000000003, 1, 2])).reason.endswith("207278.00000000003")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.blocks import ColumnBlock
-from tamis.core.errors import DataWarning, InputError
+from tamis.core.errors import DataWarning, InputError, SourceError, TamisError
 from tamis.engine.profiled_columns import ColumnKind, copies, of_block
 
 #: The method that is used if none is given.
@@ -139,3 +139,102 @@ def test_a_million_sparse_columns():
     assert found.n_columns == 1_000_000
     assert found.kinds["constants"] == int(np.sum(np.diff(X.indptr) == 0))
     assert len(found.problems) + len(found.suspicious) < 5
+
+
+def test_a_column_that_is_named_as_y_is_the_target(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"price": np.arange(40) * 1.5, "noise": [1.5, 2.5] * 20})
+    frame.to_csv("t.csv", index=False)
+    assert tamis.profile(frame, "price").target_name == "price"
+    assert tamis.profile("t.csv", "price").target_name == "price"
+
+
+def test_numbers_as_text_are_no_identifiers_and_are_not_left_out():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.normal(size=60).astype(str), "y": rng.normal(size=60)})
+    frame["code"] = [f"{k:05d}" for k in range(60)]
+    frame["note"] = [f"sold in {k} days" for k in range(60)]
+    found = tamis.profile(frame, "y")
+    assert found.to_frame()["kind"].tolist() == ["words", "identifiers", "texts"]
+    assert "columns=['code', 'note']" in found.python
+    assert "'note' holds free text" in repr(found)
+    assert "'area', 'code' hold numbers as text: convert them to numbers" in repr(found)
+
+
+def test_a_misspelt_target_is_not_replaced_by_another_column(tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({" price": np.arange(40) * 1.5, "last": [1.5, 2.5] * 20}).to_csv(path, index=False)
+    found = tamis.profile(str(path), target="price")
+    assert found.target_name == " price"
+    assert "--target ' price'" in found.command
+    found = tamis.profile(str(path), target="rent")
+    assert found.command is None
+    assert "has no column 'rent'" in repr(found)
+
+
+def write(path, frame, line=None, at=0):
+    """Write a CSV file with another line at some place below the header."""
+    lines = frame.to_csv(index=False).splitlines()
+    path.write_text("\n".join([*lines[: at + 1], *([line] if line else []), *lines[at + 1 :]]))
+    return str(path)
+
+
+@pytest.mark.parametrize("line", ["m2,years,,EUR", "area,age,town,price"])
+def test_a_row_of_units_or_a_second_header_is_found(tmp_path, line):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.lognormal(4, 1, 90), "age": rng.normal(size=90)})
+    frame["town"] = ["Ulm", "Bonn"] * 45
+    frame["price"] = (frame["area"] * 70).round(2)
+    path = write(tmp_path / "t.csv", frame, line, at=40)
+    with pytest.raises(TamisError, match=f"holds numbers and also '{line.split(',')[0]}'|row 41"):
+        tamis.select(path, y="price")
+    found = tamis.profile(path, target="price")
+    text = repr(found)
+    words = [repr(word) for word in line.split(",") if word not in ("", "town")]
+    assert f"row 41 below the header holds {', '.join(words)} and the others hold numbers" in text
+    assert "numbers from" in found.target
+    with pytest.warns(DataWarning, match="no 'price' and"):
+        run = eval(found.python)
+    assert "area" in run.kept_names
+    assert run.source["n_rows"] == 90
+
+
+def test_a_row_of_words_without_a_target_is_to_be_removed(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(60) * 1.5, "b": np.arange(60) * 2.5, "y": ["u", "v"] * 30})
+    found = tamis.profile(write(tmp_path / "t.csv", frame, "a,b,y", at=7), target="y")
+    assert "row 8 below the header holds 'a', 'b' and the others hold numbers" in repr(found)
+    assert found.command is None
+    assert [one.kind for one in found.problems] == ["lines"]
+
+
+def test_a_word_in_a_target_of_numbers_is_a_missing_value(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.lognormal(4, 1, 90)})
+    frame["price"] = (frame["area"] * 70).round(2).astype(str)
+    frame.loc[::9, "price"] = "on request"
+    path = write(tmp_path / "t.csv", frame)
+    with pytest.raises(InputError, match="the target holds numbers and also 'on request'"):
+        tamis.select(path, y="price")
+    found = tamis.profile(path, target="price")
+    assert "--missing-target drop --na 'on request'" in found.command
+    with pytest.warns(DataWarning, match="no 'price' and"):
+        run = eval(found.python)
+    assert run.kept_names == ["area"]
+    assert run.source["n_rows"] == 80
+
+
+def test_many_copies_of_the_target_are_left_out_by_a_pattern(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"area": rng.lognormal(4, 1, 90), "cost": rng.normal(size=90)})
+    frame["price"] = frame["area"] + rng.normal(size=90)
+    copies = {f"price{k}": frame["price"] * (k + 1) for k in range(40)}
+    near = {f"cost{k}": frame["price"] for k in range(3)}
+    path = write(tmp_path / "t.csv", frame.assign(**copies, **near))
+    found = tamis.profile(path, target="price")
+    assert "--ignore 'price*' --ignore cost0 --ignore cost1 --ignore cost2 --out" in found.command
+    with pytest.warns(DataWarning, match="'price0' equals the target .*; 'price1', 'price2', 'pri"):
+        tamis.select(path, y="price")
+    assert list(tamis.open(path, target="price", ignore=["price*", "cost*"]).names()) == ["area"]
+    with pytest.raises(SourceError, match="has no column 'rent\\*', which ignore names"):
+        tamis.open(path, target="price", ignore="rent*")
+    assert tamis.profile(path, target="price", ignore="price*").n_columns == 5

@@ -185,3 +185,32 @@ def test_what_ends_the_reading_of_a_file_is_one_problem(tmp_path):
     found = tamis.profile(path, target="y").problems
     assert len(found) == 1
     assert "more than 32 MB of empty lines in a row" in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("t.csv.zip", "packed in a way that tamis does not read"), ("t.csv.xz", "unpack it first"),
+     ("t.pkl", "load it in Python"), ("t.html", "write it as CSV"), ("t.ods", "save the sheet"),
+     ("-", "cannot come from standard input"),
+     ("https://example.org/t.csv", "csv data cannot be read from an address")],
+)  # fmt: skip
+def test_files_that_are_not_read_are_refused_with_a_remedy(tmp_path, monkeypatch, name, words):
+    monkeypatch.chdir(tmp_path)
+    if "/" not in name:
+        (tmp_path / name).write_text("a,b\n1,2\n")
+    with pytest.raises(SourceError, match=words):
+        tamis.open(name)
+    if "/" in name:  # a profile never refuses an address
+        assert words in repr(tamis.profile(name))
+
+
+def test_a_folder_of_texts_names_one_of_them(tmp_path):
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SourceError, match=r"give one of its files, such as .*b\.csv; tables of a"):
+        tamis.open(tmp_path)
+
+
+def test_rows_without_a_target_are_counted_in_a_frame_too():
+    frame = pd.DataFrame({"a": range(9), "y": [1.5, 2.5, None] * 3})
+    with pytest.warns(UserWarning, match="^3 rows have no target and are left out$"):
+        tamis.open(frame, target="y", missing_target="drop")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+import tamis
 from tamis import SAOLA
 from tamis.core.blocks import Compressed
-from tamis.core.errors import InputError
+from tamis.core.errors import DataWarning, InputError, ParameterError
 from tamis.core.names import Names
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.axis import to_rows
@@ -366,3 +369,76 @@ def test_sparse_columns_of_pandas_are_a_sparse_matrix_with_names():
             expected = mixed.sparse.to_dense().to_numpy(float)
             assert np.array_equal(source.load()[0], expected, equal_nan=True)
     assert np.array_equal(MemorySource(words).load()[0][:, :5], Z)
+
+
+# --- what pandas users have ----------------------------------------------------------------------
+
+
+def _houses(rows: int = 200) -> tuple[pd.DataFrame, pd.Series]:
+    rng = np.random.default_rng(2)
+    area = rng.lognormal(4, 0.5, rows).round(1)
+    X = pd.DataFrame({"area": area, "noise": rng.normal(size=rows)})
+    return X, pd.Series(area * 900 + rng.normal(0, 900, rows), name="price")
+
+
+def test_decimal_objects_are_numbers():
+    X, y = _houses()
+    in_decimals = [None if k % 9 == 0 else Decimal(str(v)) for k, v in enumerate(X["area"])]
+    expected = tamis.Sieve().fit(X.assign(area=X["area"].where(X.index % 9 > 0)), y)
+    found = tamis.Sieve().fit(X.assign(area=in_decimals), y)
+    assert found.scores_.tolist() == expected.scores_.tolist()
+    assert found.transform(X.assign(area=in_decimals))["area"][1] == in_decimals[1]
+    assert tamis.profile(X.assign(area=in_decimals), y).kinds["numbers"] == 2
+
+
+def test_a_sparse_frame_whose_columns_are_numbered_is_read():
+    X, y = _houses()
+    sparse = sp.random(200, 9, 0.3, random_state=0, format="csr")
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse)
+    assert tamis.open(frame, y=y).load()[0].toarray().tolist() == sparse.toarray().tolist()
+    assert tamis.select(X.set_axis([3, 7], axis=1).assign(price=y), y="price").kept_names == ["3"]
+    numbered = pd.concat([X, y], axis=1).set_axis([0, 1, 2], axis=1)
+    assert tamis.select(numbered, y="2").kept_names == ["0"]
+    assert tamis.profile(numbered, "2").target_name == "2"
+
+
+def test_intervals_of_pandas_are_categories():
+    X, y = _houses()
+    cut = X.assign(area=pd.cut(X["area"], 5).where(X.index % 9 > 0))
+    assert tamis.open(cut, y=y).vocabulary()["area"][0].startswith("(")
+    assert tamis.Sieve().fit(cut, y).get_feature_names_out().tolist() == ["area"]
+    assert tamis.profile(cut, y).kinds["words"] == 1
+
+
+def test_names_of_several_levels_are_refused_in_a_sentence():
+    X, y = _houses()
+    levels = X.set_axis(pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")]), axis=1)
+    for call in (tamis.Sieve().fit, tamis.select, tamis.profile):
+        with pytest.raises(InputError, match=r"of several levels, such as .* join them first"):
+            call(levels, y=y)
+
+
+def test_row_labels_in_another_order_are_questioned():
+    X, y = _houses()
+    shuffled = y.sample(frac=1, random_state=0)
+    for call in (tamis.Sieve().fit, tamis.select):
+        with pytest.warns(DataWarning, match="same row labels in another order"):
+            call(X, y=shuffled)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(X.loc[shuffled.index], y=shuffled)
+            call(X, y=y.set_axis(range(5, 205)))  # other labels: rows go by position
+
+
+def test_tables_that_are_no_data_frames_are_refused_in_a_sentence():
+    X, y = _houses()
+    with pytest.raises(InputError, match="structured array; make a data frame of it"):
+        tamis.Sieve().fit(X.to_records(index=False), y)
+    with pytest.raises(ParameterError, match="make a data frame of the data"):
+        tamis.select({"area": X["area"], "price": y}, y="price")
+    with pytest.raises(InputError, match=r"0 feature\(s\)"):
+        tamis.Sieve().fit(X[[]], y)
+    with pytest.raises(InputError, match="no column besides the target 'price'"):
+        tamis.select(y.to_frame(), y="price")
+    with pytest.raises(InputError, match=r"column 'month' is of type period\[M\]"):
+        tamis.select(X.assign(month=pd.period_range("2000-01", periods=200, freq="M")), y=y)

@@ -141,7 +141,10 @@ task_option = click.option(
 _READING = {
     "target": ("COLUMN", "The column to predict, if columns have names."),
     "key": ("COLUMN", "The column that identifies the rows; it is not a feature."),
-    "ignore": ("COLUMN", f"A column to leave out. {REPEATED}"),
+    "ignore": (
+        "COLUMN",
+        f"A column to leave out, or several: 'q*' is all that begin with q. {REPEATED}",
+    ),
     "categorical": ("COLUMN", f"A column whose numbers are category codes. {REPEATED}"),
     "na": ("TEXT", f"A string that means a missing value in a CSV file, e.g. '?'. {REPEATED}"),
     "delimiter": ("CHARACTER", "The separator of a CSV file. Default: found in its first lines."),

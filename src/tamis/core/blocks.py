@@ -350,6 +350,10 @@ def refuse_unlike_numbers(array: Any, called: str = "X") -> None:
             f"{called} holds {what} ({array.dtype}); turn them into numbers first, for example "
             f"into days: ({called} - {called}.min()) / np.timedelta64(1, 'D')"
         )
+    if kind == "V":
+        raise InputError(
+            f"{called} is a structured array; make a data frame of it: pandas.DataFrame({called})"
+        )
     if kind == "c":
         raise InputError(
             f"{called} holds complex numbers: Complex data not supported; give real and imaginary "

@@ -9,7 +9,9 @@ frequencies rise and fall smoothly.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +41,12 @@ SMOOTH = 0.8
 
 #: Floats hold whole numbers exactly up to here; larger ones are identifiers.
 EXACT = 2**53
+
+#: A number in text, perhaps grouped or with a sign such as $ or %; a date or a time is none.
+_NUMBER = re.compile(r"^[^\w]*\d[\d.,' \u00a0\u202f\u2019]*(?:[eE][-+]?\d+)?[^\w]*$")
+
+#: If fewer of the first texts of a target are numbers than half, the others are not looked at.
+_FIRST_TEXTS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +103,8 @@ class Target:
             found = task_of(array, needs_classes)
             if not isinstance(y, np.ndarray) and is_categorical(y):
                 found = Task("classification", "the target is of a categorical type")
+            if found.refusal:
+                raise InputError(found.refusal)
             if found.close:
                 warn(found.warning)
         if found.name == "regression":
@@ -272,9 +282,13 @@ def is_categorical(y: Any) -> bool:
 def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the target of a regression, or raise a one-sentence error for text."""
     try:
-        if array.dtype.kind in "USmM":
+        if array.dtype.kind in "mM":
             raise ValueError(f"{array[0]} is {array.dtype.type.__name__}")
-        return array.astype(np.float64)
+        is_text = array.dtype.kind in "US"  # as a list: errors of NumPy show its own type of text
+        numbers = np.array(array.tolist() if is_text else array, dtype=np.float64)
+        if is_text and not np.isfinite(numbers).all():  # the text "nan"
+            raise ValueError(f"{str(array[~np.isfinite(numbers)][0])!r} is not a number")
+        return numbers
     except (TypeError, ValueError) as error:
         raise InputError(
             f"task='regression' needs numbers, and y holds something else ({error}); leave out "
@@ -328,11 +342,16 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Task:
-    """What a target holds, why, and whether another answer is nearly as likely."""
+    """What a target holds, why, and whether another answer is nearly as likely.
+
+    `refusal` says why "auto" cannot decide, and `others` are the words among numbers.
+    """
 
     name: str
     reason: str
     close: bool = False
+    refusal: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -365,17 +384,55 @@ def task_of(array: npt.NDArray[Any], needs_classes: bool = False) -> Task:
     if array.dtype.kind == "b":
         return Task("classification", "the target holds true and false")
     if array.dtype.kind not in "iuf":
-        return Task("classification", "the target holds no numbers")
+        words = Task("classification", "the target holds text")
+        return words if needs_classes else _of_texts(array) or words
     values, counts = np.unique(array, return_counts=True)
     fractions = array[array != np.floor(array)] if array.dtype.kind == "f" else array[:0]
     if len(fractions):
         few = len(values) <= OFTEN <= len(array) / len(values)
-        reason = f"the target holds numbers that are not whole, such as {fractions[0]:g}"
+        reason = f"the target holds numbers that are not whole, such as {fractions[0]!s}"
         return Task("regression", reason, close=few)
     found = _of_whole_numbers(values, counts, len(array))
     if needs_classes and found.name == "regression":
         return Task("classification", f"the method needs classes, although {found.reason}", True)
     return found
+
+
+def _of_texts(array: npt.NDArray[Any]) -> Task | None:
+    """Return what texts are that are mostly numbers, or dates; None for names of classes."""
+    how = "or say that they are classes with task='classification' (--task classification)"
+    if array.dtype.kind == "M":
+        many = len(array) >= 2 * FEW and 2 * len(np.unique(array)) > len(array)
+        refusal = f"the target holds dates; make numbers of them, such as days, {how}"
+        return Task("classification", "the target holds dates", refusal=refusal if many else "")
+    some = {str(text) for text in array[:_FIRST_TEXTS].tolist()}
+    if 2 * sum(map(bool, map(_NUMBER.match, some))) < len(some):
+        return None
+    texts, counts = np.unique(array.astype(str), return_counts=True)
+    is_number = np.array([_NUMBER.match(text) is not None for text in texts.tolist()])
+    digits = [re.sub(r"\D", "", text)[:15] for text in texts[is_number].tolist()]
+    numbers, at = np.unique(np.array(digits, dtype=np.int64), return_inverse=True)
+    rows = np.bincount(at, weights=counts[is_number])
+    if len(numbers) <= SOME or 2 * np.count_nonzero(is_number) < len(texts):
+        return None
+    if _of_whole_numbers(numbers, rows.astype(np.int64), int(rows.sum())).name != "regression":
+        return None
+    reason = f"the target holds numbers as text, such as {str(texts[is_number][0])!r}"
+    if len(others := texts[~is_number]):
+        refusal = (
+            f"the target holds numbers and also {str(others[0])!r}; fix it, or, if it means a "
+            "missing value, leave out its rows with na= and missing_target='drop' (--na, "
+            f"--missing-target drop), {how}"
+        )
+        return Task("classification", reason, False, refusal, tuple(map(str, others)))
+    if 2 * len(texts) <= len(array):  # text that repeats may be names of classes
+        return Task("classification", reason, close=True)
+    try:
+        texts.astype(np.float64)
+    except ValueError:
+        refusal = f"{reason}; convert them to numbers, {how}"
+        return Task("classification", reason, refusal=refusal)
+    return Task("regression", reason)
 
 
 def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n: int) -> Task:
@@ -466,7 +523,7 @@ def numbers_of(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return array.astype(np.bool_)
     if kinds == {int} and max(array.max(), -array.min()) < 2**63:
         return array.astype(np.int64)
-    if kinds <= {int, float} and float in kinds:
+    if kinds <= {int, float, Decimal} and kinds & {float, Decimal}:
         floats = array.astype(np.float64)
-        return floats if np.all(np.abs(floats) <= EXACT) or int not in kinds else array
+        return floats if np.all(np.abs(floats) <= EXACT) or kinds == {float} else array
     return array

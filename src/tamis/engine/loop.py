@@ -11,7 +11,7 @@ import contextlib
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -275,12 +275,20 @@ def take_all(
     return taken
 
 
-def warn_of_leak(name: str) -> None:
-    """Warn about a column that equals the target."""
+def warn_of_leak(name: str, others: Sequence[str] = ()) -> None:
+    """Warn about a column that equals the target, and about others that say as much."""
     warn(
         f"the column {name!r} equals the target in every row; if it is the target, select again "
-        f"without it (--ignore {shlex.quote(name)})"
+        f"without it (--ignore {shlex.quote(name)}){_as_much(others)}"
     )
+
+
+def _as_much(others: Sequence[str]) -> str:
+    if not others:
+        return ""
+    more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+    some = ", ".join(map(repr, others[:3]))
+    return f"; {some}{more} {'says' if len(others) == 1 else 'say'} nearly as much about it"
 
 
 def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) -> None:
@@ -288,19 +296,24 @@ def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) ->
 
     They may be the target in other units, rounded, or made from it.
     """
-    if leak is not None:
-        warn_of_leak(leak)
-        return
     measure = getattr(selector, "measure_", None)
     if target.is_classes or measure is None or measure.kind == "discrete":
+        if leak is not None:
+            warn_of_leak(leak)
         return
-    kept = np.sort(selector.kept_)
-    for feature in kept[selector.log_.relevances_of(kept) >= SAME_AS_TARGET].tolist():
+    log = selector.log_
+    near = np.flatnonzero(log.relevances_of(np.arange(len(log))) >= SAME_AS_TARGET)
+    kept = near[np.isin(near, selector.kept_)]
+    others = [n for n in map(selector.names.__getitem__, near[~np.isin(near, kept)]) if n != leak]
+    if leak is not None:
+        warn_of_leak(leak, others)
+        return
+    for feature in kept.tolist():
         name = selector.names[feature]
         warn(
             f"the column {name!r} says nearly everything about the target; if it is the target in "
             "other units, or was made from it, select again without it "
-            f"(--ignore {shlex.quote(name)})"
+            f"(--ignore {shlex.quote(name)}){_as_much(others)}"
         )
 
 

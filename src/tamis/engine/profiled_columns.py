@@ -52,6 +52,7 @@ class ColumnKind(IntEnum):
     IDENTIFIERS = 5
     NUMBERS_AND_WORDS = 6
     OTHER = 7
+    TEXTS = 8
 
     @property
     def label(self) -> str:
@@ -86,6 +87,8 @@ class Columns:
         The units of columns of numbers in text, by the number of the column.
     doubtful : dict
         What may stand for a missing value, and how often, by the number of the column.
+    odd_rows : dict
+        The row of the only text in a column of numbers, by the number of the column.
     """
 
     names: Names | None
@@ -101,6 +104,7 @@ class Columns:
     others: dict[int, list[str]] = field(default_factory=dict)
     units: dict[int, str] = field(default_factory=dict)
     doubtful: dict[int, tuple[str, int]] = field(default_factory=dict)
+    odd_rows: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, names: Names | None, parts: Sequence[Columns]) -> Columns:
@@ -144,7 +148,7 @@ class Columns:
 #: The arrays of `Columns`.
 _ARRAYS = ("kinds", "gaps", "levels", "large", "infinite", "words", "as_text", "hashes", "probes")
 #: Its dictionaries, by the number of the column.
-_NOTES = ("others", "units", "doubtful")
+_NOTES = ("others", "units", "doubtful", "odd_rows")
 
 
 class Readable(Protocol):
@@ -371,20 +375,45 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         others = words.filter(pc.invert(is_number))
         found.others[0] = others[: _NAMED + 1].to_pylist()
+        if (row := only_row(text, others)) is not None:
+            found.odd_rows[0] = row
     elif is_number is not None and decimal is not None and _with_other_mark(words, decimal):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         found.others[0] = words[: _NAMED + 1].to_pylist()
     elif found.as_text[0] and unit != NO_UNIT:
         found.kinds[0] = ColumnKind.WORDS
     elif found.kinds[0] != ColumnKind.CONSTANTS:
-        given = len(text) - text.null_count
-        many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
-        found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
-        for word in () if many else words.to_pylist():
-            if word.strip().lower() in _GAP_TEXTS:
-                found.doubtful[0] = (word, pc.sum(pc.equal(text, word)).as_py())
-                break
+        _describe_words(text, words, some, name, found)
     return found
+
+
+def _describe_words(text: Any, words: Any, some: list[str], name: str, found: Columns) -> None:
+    """Tell categories from identifiers and free text, and note what may mean a missing value."""
+    import pyarrow.compute as pc
+
+    given = len(text) - text.null_count
+    many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
+    many &= not found.as_text[0] or called_id(name)
+    found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
+    if many and 2 * sum(len(word.split()) > 2 for word in some) > len(some):
+        found.kinds[0] = ColumnKind.TEXTS
+    for word in () if many else words.to_pylist():
+        if word.strip().lower() in _GAP_TEXTS:
+            found.doubtful[0] = (word, pc.sum(pc.equal(text, word)).as_py())
+            break
+
+
+def only_row(text: Any, words: Any) -> int | None:
+    """Return the only row that holds one of some words, or None if several do.
+
+    >>> import pyarrow as pa
+    >>> only_row(pa.array(["1", "m2", "3"]), pa.array(["m2"]))
+    1
+    """
+    import pyarrow.compute as pc
+
+    rows = np.flatnonzero(pc.is_in(text, value_set=words).to_numpy(zero_copy_only=False))
+    return int(rows[0]) if len(rows) == 1 else None
 
 
 def _numbers_among(words: Any, some: list[str], mark: str) -> tuple[int, Unit, Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError, TamisError
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
-from tamis.core.target import Target, missing_values
+from tamis.core.target import Target, missing_values, task_of
 from tamis.engine.data_profile import Finding, Profile
 from tamis.engine.profiled_columns import (
     ColumnKind,
@@ -25,6 +25,7 @@ from tamis.engine.profiled_columns import (
     TextColumns,
     copies,
     of_source,
+    only_row,
     probed_rows,
 )
 from tamis.engine.profiled_columns import of_table as columns_of_table
@@ -45,6 +46,7 @@ from tamis.sources.tables.table_columns import (
     TURNED,
     Roles,
     listed,
+    matches,
     no_such,
     row_labels,
     target_values,
@@ -70,9 +72,13 @@ _GAP_WORDS = {
 _TARGET_NAMES = ("target", "y", "class", "label", "outcome", "response", "status", "diagnosis")
 #: Columns that are named, and groups of equal columns.
 _NAMED, _GROUPS = 5, 3
+#: Words among numbers that may all mean a missing value, and those of one row that are listed.
+_FEW_WORDS, _WORDS_OF_ROW = 3, 20
 #: Findings about several columns, and about one.
 _FINDINGS = {
     "identifiers": ("are identifiers", "is an identifier"),
+    "many words": ("hold a different text in most rows", "holds a different text in most rows"),
+    "texts": ("hold free text", "holds free text"),
     "target copies": ("are copies of the target", "is a copy of the target"),
     "dates": ("hold dates", "holds dates"),
     "numbers as text": ("hold numbers as text", "holds numbers as text"),
@@ -86,6 +92,7 @@ _FINDINGS = {
 #: What to do about columns; "{it}" is them if there are several.
 _IGNORE = "leave {it} out with --ignore (ignore=)"
 _KEY = f"{_IGNORE}, or match the rows of several tables by {{it}} with --key (key=)"
+_WORDS_FIRST = f"{_IGNORE}, or make a column of each word first"
 _CATEGORICAL = "--categorical (categorical=)"
 #: A column is the target in other units if some of its rows are on a line with those of the target.
 _ON_A_LINE, _FEWEST_ON_A_LINE = 1e-4, 8
@@ -102,8 +109,8 @@ def profile(data: Any, y: Any = None, *, progress: Progress = silent, **options:
     ----------
     data : path, Source, array, scipy sparse matrix, data frame or Arrow table
         What to describe.
-    y : array-like or path, optional
-        The target, if the data does not include one.
+    y : array-like, path or str, optional
+        The target, if the data does not include one, or the name of its column.
     progress : callable, optional
         Called as ``progress(what, done, total)``.
     **options
@@ -144,7 +151,8 @@ def all_problems(
     if sum(max(1, finding.count) for finding in left) < 2:
         return error
     ready = found.command or found.python
-    where = masked(os.fspath(data), whole=True) if found.command is not None else "the data"
+    is_path = isinstance(data, str | os.PathLike)
+    where = masked(os.fspath(data), whole=True) if is_path else "the data"
     each = "; ".join(str(finding) for finding in left)
     works = f"; this works: {ready}" if ready else ""
     return InputError(f"{where} has {counted(len(left), 'problem')}: {each}{works}")
@@ -171,6 +179,7 @@ class _Profiling:
     """Makes one profile."""
 
     columns: Columns
+    n_rows: int
     #: Columns that equal the target, perhaps in other units.
     leaks: Bools
     #: Rows that have a target.
@@ -179,12 +188,19 @@ class _Profiling:
     doubts: Sequence[str] = ()
     #: Whether the lines may be features: a sample is not a target then.
     may_be_transposed: bool = False
+    #: Columns that are not left out, if many are.
+    used_names: Sequence[str] = ()
+    #: Words among the numbers of the target, and their row if there is only one.
+    target_words: Sequence[str] = ()
+    target_row: int | None = None
     name_of: Callable[[int], str]
 
     def __init__(
         self, data: Any, y: Any, options: dict[str, Any], progress: Progress, method: str
     ) -> None:
-        if isinstance(y, str | os.PathLike):  # read with the data
+        if isinstance(y, str) and (is_frame(data) or not (os.path.exists(y) or "." in y)):
+            y, options = None, {**options, "target": y}
+        elif isinstance(y, str | os.PathLike):  # read with the data
             y, options = None, {**options, "y": y}
         self.data, self.y, self.options, self.progress = data, y, options, progress
         self.problems: list[Finding] = []
@@ -212,7 +228,7 @@ class _Profiling:
             self.problems = [found for found in self.problems if found.sentence not in str(error)]
             self.problems.append(Finding("reading", [], 0, str(error)))
             self.columns, n_rows, y = Columns.joined(None, []), 0, None
-        columns = self.columns
+        self.n_rows, columns = n_rows, self.columns
         kinds = {kind.label: int(np.sum(columns.kinds == kind)) for kind in ColumnKind}
         kinds["gaps"] = int(np.count_nonzero(columns.gaps))
         described, target = self._of_target(y)
@@ -232,7 +248,7 @@ class _Profiling:
         if self.path is None:
             is_table = not isinstance(self.data, Source) and is_frame(self.data)
             found: Any = MemoryTable(_arrow(self.data), "data", "memory") if is_table else None
-        elif not set(_given(self.options)) <= _LENIENT:
+        elif "://" in self.path or not set(_given(self.options)) <= _LENIENT:
             return None
         elif self.format == "csv":
             return self._text()
@@ -314,14 +330,28 @@ class _Profiling:
         if self.y is not None:
             return n_rows, np.asarray(self.y)
         if roles.target is None:
-            if (guess := self._guess(features)) is None:
+            if (guess := self._guess(features, names)) is None:
                 return n_rows, None
             self.needs["target"] = self.target_name = guess
             self.columns = self.columns.without(features.index(guess))
         column = table.read([self.target_name]).column(0)
         if isinstance(table, TextColumns):
-            return len(column), target_of_text(column, table.text.dialect)
+            return len(column), self._text_target(column, table.text.dialect)
         return len(column), target_values(column)
+
+    def _text_target(self, column: Any, dialect: Dialect) -> Any:
+        """Return a target in text; a few words among numbers are missing values, and a problem."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = target_of_text(column, dialect)
+        others = () if found.dtype.kind != "U" else task_of(found).others
+        if not 0 < len(others) <= _FEW_WORDS:
+            return found
+        words = pa.array(others, column.type)
+        self.target_words, self.target_row = list(others), only_row(column, words)
+        column = pc.if_else(pc.is_in(column, value_set=words), None, column)
+        return target_of_text(column, dialect)
 
     def _known(self, roles: Roles, names: list[str], again: list[str]) -> Roles:
         """Return the roles of columns that exist once; those that do not exist are problems."""
@@ -329,8 +359,10 @@ class _Profiling:
         for role in ("target", "key", "ignore", "categorical"):
             given = getattr(roles, role)
             kept = [name for name in _several(given) if name in names]
+            if role == "ignore":
+                kept = [name for pattern in _several(given) for name in matches(pattern, names)]
             for name in _several(given):
-                if name not in names and name not in again:
+                if not matches(name, kept or names) and name not in again:
                     where = os.path.basename(self.path) if self.path else "the data"
                     sentence = no_such(where, role, name, names)
                     kind = "target" if role == "target" else "names"
@@ -361,8 +393,15 @@ class _Profiling:
             sentence = f"{', '.join(named)}{more}; the others have {len(table.text.names)}"
             self.problems.append(Finding("lines", [], len(lines), sentence, "fix or remove them"))
 
-    def _guess(self, features: list[str]) -> str | None:
-        """Return a column that may be the target: one with such a name, or the last."""
+    def _guess(self, features: list[str], names: list[str]) -> str | None:
+        """Return a column that may be the target: one with such a name, or the last.
+
+        If a target was named that does not exist, only a column of a similar name is one.
+        """
+        if (named := self.options.get("target")) is not None:
+            meant = "did you mean {!r}?"
+            hint = no_such("", "target", named, names)
+            return next((name for name in features if hint.endswith(meant.format(name))), None)
         columns = self.columns
         kinds = (ColumnKind.NUMBERS, ColumnKind.WHOLE_NUMBERS, ColumnKind.WORDS)
         fits = np.isin(columns.kinds, kinds) & (columns.gaps == 0) & ~columns.large
@@ -463,8 +502,13 @@ class _Profiling:
             self.leaks |= self._on_a_line(target)
             self.leaks &= (kinds != ColumnKind.CONSTANTS) & (kinds != ColumnKind.OTHER)
         as_days = "they are left out; --dates number (dates='number') takes them as days"
-        as_numbers = "remove units and signs such as € and %, or each value is a category"
+        as_numbers = (
+            "convert them to numbers, without units and signs such as € and %, or each value is a "
+            "category"
+        )
         left = self.options.get("dates") != "number"
+        numbered = kinds == ColumnKind.IDENTIFIERS
+        some = numbered & columns.words & (columns.levels + columns.gaps < self.n_rows)
         found = [Finding("reading", [], 0, note.partition(": ")[2]) for note in self.notes]
         found += [Finding("target", [], 0, doubt) for doubt in self.doubts]
         for j, (text, often) in columns.doubtful.items():
@@ -482,7 +526,9 @@ class _Profiling:
                 for one in self._finding("units", mask, remedy)
             ]
         found += [
-            *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _KEY),
+            *self._finding("identifiers", numbered & ~some, _KEY),
+            *self._finding("many words", some, _KEY),
+            *self._finding("texts", kinds == ColumnKind.TEXTS, _WORDS_FIRST),
             *self._finding("target copies", self.leaks, _IGNORE),
             *self._finding("numbers as text", columns.as_text, as_numbers),
             *self._finding("dates", kinds == ColumnKind.DATES, as_days if left else ""),
@@ -521,7 +567,7 @@ class _Profiling:
         columns, kinds = self.columns, self.columns.kinds
         dates = kinds == ColumnKind.DATES
         as_days = self.options.get("dates") == "number"
-        ignore = np.isin(kinds, (ColumnKind.IDENTIFIERS, ColumnKind.OTHER))
+        ignore = np.isin(kinds, (ColumnKind.IDENTIFIERS, ColumnKind.TEXTS, ColumnKind.OTHER))
         ignore |= self.leaks | columns.infinite
         left = ignore | (dates & (not as_days))
         used = ~left & (kinds != ColumnKind.CONSTANTS)
@@ -550,25 +596,59 @@ class _Profiling:
             "categorical": self._names((large | mixed_words) & ~ignore),
         }  # fmt: skip
         self.usable = bool(np.any(~left & ~ignore))
+        self.used_names = self._names(~ignore) if ignore.sum() > _NAMED else []
         return settings
 
     def _mixed(self, left: Bools, words: Bools, gaps: Bools) -> list[str]:
         """Note columns of numbers that hold some text; return texts that mean a missing value."""
-        na = list[str]()
-        for j, others in self.columns.others.items():
-            if left[j]:
+        others = {j: found for j, found in self.columns.others.items() if not left[j]}
+        na = self._odd_rows(others)
+        for name, found in [
+            *[(self.target_name, list(self.target_words)) for _ in self.target_words[:1]],
+            *((self._name(j), found) for j, found in others.items()),
+        ]:
+            if set(found) <= set(na):
                 continue
-            name, shown = self._name(j), ", ".join(map(repr, others[:3]))
-            if len(others) <= 3 and all(word.strip().lower() in _GAP_WORDS for word in others):
-                na += [word for word in others if word not in na]
-                words[j], gaps[j] = False, True
-                flags = " ".join(shlex.join(_option("na", word)) for word in others)
-                remedy = f"read as missing with {flags} (na=)"
+            shown, is_target = ", ".join(map(repr, found[:3])), name == self.target_name
+            are_gaps = len(found) <= _FEW_WORDS and all(
+                is_target or word.strip().lower() in _GAP_WORDS for word in found
+            )
+            if are_gaps:
+                na += [word for word in found if word not in na]
+                remedy = f"read as missing with {_flags('na', found)} (na=)"
             else:
-                words[j] = True
                 remedy = f"fix the values, or name the column with {_CATEGORICAL}"
             sentence = f"{name!r} holds numbers and also {shown}"
-            self.problems.append(Finding("numbers and words", [name], 1, sentence, remedy))
+            self.problems.append(Finding("numbers and words", [str(name)], 1, sentence, remedy))
+        for j, found in others.items():
+            words[j] = not set(found) <= set(na)
+            gaps[j] |= not words[j]
+        return na
+
+    def _odd_rows(self, others: dict[int, list[str]]) -> list[str]:
+        """Note rows of words among rows of numbers; return those that mean a missing value."""
+        rows, na = self.columns.odd_rows, list[str]()
+        for row in sorted({rows[j] for j in others if j in rows}):
+            at = [j for j in others if rows.get(j) == row]
+            without_target = row == self.target_row
+            if len(at) + without_target < 2:
+                continue
+            texts = [others[j][0] for j in at] + list(self.target_words if without_target else ())
+            shown = ", ".join(map(repr, texts[:3]))
+            more = f" and {len(texts) - 3:,} more" if len(texts) > 3 else ""
+            sentence = (
+                f"row {row + 1:,} below the header holds {shown}{more} and the others hold "
+                "numbers, as a second header or a row of units does"
+            )
+            remedy, kind = "remove this line", "lines"
+            if without_target and len(texts) <= _WORDS_OF_ROW:
+                na += [text for text in texts if text not in na]
+                kind = "numbers and words"
+                remedy += f", or leave it out with {_flags('na', na)} --missing-target drop"
+            names = [self._name(j) for j in at]
+            self.problems.append(Finding(kind, names[:_NAMED], len(texts), sentence, remedy))
+            for j in [] if kind == "numbers and words" else at:
+                del others[j]
         return na
 
     # --- the command that works ---------------------------------------------------------------
@@ -591,6 +671,8 @@ class _Profiling:
             drop = f".drop(columns={reading['ignore']!r})" if "ignore" in reading else ""
             y = "" if isinstance(self.data, Source) else "y=y"
             return None, _call("tamis.select", f"data{drop}", y, *_arguments(settings))
+        if "ignore" in reading:
+            reading["ignore"] = _shortened(_several(reading["ignore"]), self.used_names)
         y = "" if self.y is None else "y=y"
         opened = _call("tamis.open", repr(self.path), *_arguments(reading))
         python = _call("tamis.select", opened, y, *_arguments(settings))
@@ -637,6 +719,28 @@ def _option(name: str, value: Any) -> list[str]:
     return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
+def _shortened(names: list[str], used: Sequence[str]) -> list[str]:
+    """Return the columns to leave out, many with one beginning as a pattern that fits no others.
+
+    >>> _shortened(["copy1", "copy2", "copy3", "id"], ["income"])
+    ['copy*', 'id']
+    """
+    begins = Counter(name.rstrip("0123456789") for name in names)
+    short = list[str]()
+    for name in names:
+        begin = name.rstrip("0123456789")
+        several = begins[begin] > 2 and begin and not any(map(begin.__eq__, names))
+        several = several and "*" not in begin and not any(n.startswith(begin) for n in used)
+        wanted = f"{begin}*" if several else name
+        short += [] if wanted in short else [wanted]
+    return short
+
+
+def _flags(name: str, values: Sequence[str]) -> str:
+    """Return an option with each of some values, as on the command line."""
+    return " ".join(shlex.join(_option(name, value)) for value in values)
+
+
 def _arguments(options: Mapping[str, Any]) -> list[str]:
     names = {"method": "selector"}
     return [f"{names.get(name, name)}={value!r}" for name, value in options.items()]
@@ -654,13 +758,10 @@ def _free_folder() -> str:
 
 def _arrow(data: Any) -> Any:
     """Return a data frame as an Arrow table."""
-    import narwhals as nw
     import pyarrow as pa
 
     data = as_table(data)
-    if isinstance(data, pa.Table):
-        return data
-    return as_table(frame_as_arrow(nw.from_native(data, eager_only=True)))
+    return data if isinstance(data, pa.Table) else as_table(frame_as_arrow(data))
 
 
 def _settled(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -28,7 +28,7 @@ from tamis.engine.runs import Run, unencoded
 from tamis.kernels.threads import threads
 from tamis.methods import BY_METHOD, ColumnSelector
 from tamis.sources import is_read_with, open_source, temporary_columns
-from tamis.sources.arrays.in_memory import has_column
+from tamis.sources.arrays.in_memory import has_column, warn_of_order
 from tamis.sources.aside import arranged
 from tamis.sources.base import (
     ColumnSource,
@@ -272,6 +272,8 @@ def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
             f"{selector!r} is a column of the data and not a method; if it is the target, write "
             f"y={selector!r}"
         )
+    if y is not None and not isinstance(y, str):
+        warn_of_order(data, y)
     return source, None if isinstance(y, str) else y
 
 

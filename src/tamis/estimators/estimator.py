@@ -52,6 +52,7 @@ from tamis.sources.arrays.in_memory import (
     one_column,
     picked_columns,
     table_of_words,
+    warn_of_order,
 )
 from tamis.sources.aside import arranged, covariates_of
 from tamis.sources.base import ColumnSource, silent
@@ -252,7 +253,10 @@ class ColumnEstimator(SelectingEstimator):
         X = as_table(X)
         table = X if is_frame(X) else table_of_words(X)
         if table is not None:
+            warn_of_order(X, y)
             source = MemorySource(table, column_or_1d(y, warn=True), dates=None)
+            if not source.n_columns:
+                raise InputError("X has 0 feature(s), that is no columns; give at least one")
             validate_data(self, X, skip_check_array=True)
         else:
             X, labels = validate_data(

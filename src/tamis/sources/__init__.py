@@ -35,7 +35,18 @@ _TABLES = ("csv", "parquet", "arrow")
 
 #: Files of other programs, and how to get at what they hold.
 _ELSEWHERE = {
-    (".xlsx", ".xls", ".ods"): "a spreadsheet; save the sheet as CSV, and select from that",
+    (".zip", ".xz", ".7z", ".tar", ".tgz", ".rar", ".lz4"): "packed in a way that tamis does not "
+    "read (it reads .gz, .bz2 and .zst); unpack it first",
+    (".pkl", ".pickle", ".joblib"): "a pickle, which may run any program; load it in Python, and "
+    "pass on the data frame",
+    (".html", ".htm", ".xml"): "markup; read it with pandas (read_html, read_xml) and pass on the "
+    "data frame, or write it as CSV",
+    (
+        ".xlsx",
+        ".xls",
+        ".xlsm",
+        ".ods",
+    ): "a spreadsheet; save the sheet as CSV, and select from that",
     (".json", ".jsonl", ".ndjson"): "JSON; read it with pandas (read_json) and pass on the data "
     "frame, or write it as Parquet",
     (".dta", ".sav", ".sas7bdat", ".rds", ".rdata"): "a file of a statistics program; "
@@ -168,7 +179,7 @@ def _without_target(data: Any, format: str | None, options: dict[str, Any]) -> A
     if not is_frame(data):
         raise ParameterError(
             f"{name!r} names a column of a data frame or a file; give the target of other data as "
-            "y="
+            "y=, or make a data frame of the data: pandas.DataFrame(data)"
         )
     data, options["y"] = split_target(data, name)
     return data
@@ -365,16 +376,17 @@ def format_of(path: str) -> str:
     for format, entry in FORMATS.items():
         if entry.extensions and name.endswith(entry.extensions):
             return format
+    if path == "-":
+        raise SourceError(
+            "data is read more than once, so it cannot come from standard input (-); write it to "
+            "a file first"
+        )
     if not is_address and not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
     if os.path.isdir(path):
-        from tamis.sources.tables.daily import tables_in
-
-        if tables_in(path):
-            return "daily"
-        raise SourceError(f"{path} is a folder but not a column store; give a file of data")
+        return _of_folder(path)
     for endings, what in _ELSEWHERE.items():
         if name.endswith(endings):
             raise SourceError(f"{path} is {what}")
@@ -383,6 +395,23 @@ def format_of(path: str) -> str:
         f"{path}: the format is not clear from the extension; name it with format= "
         f"(--format on the command line), one of {known}"
     )
+
+
+def _of_folder(path: str) -> str:
+    """Return the format of a folder of tables; raise an error for any other folder."""
+    from tamis.sources.tables.daily import tables_in
+
+    if tables_in(path):
+        return "daily"
+    ends = FORMATS["csv"].extensions
+    texts = sorted(name for name in os.listdir(path) if name.lower().endswith(ends))
+    hint = "give a file of data"
+    if texts:
+        hint = (
+            f"give one of its files, such as {os.path.join(path, texts[0])}; tables of a folder "
+            "that are to be read together are Parquet or Arrow files"
+        )
+    raise SourceError(f"{path} is a folder but not a column store; {hint}")
 
 
 def gives_blocks(data: Any) -> bool:

@@ -131,14 +131,14 @@ def with_a_target(source: Source) -> Source:
             "missing_target='drop' (--missing-target) needs a target, and "
             f"{source.path or 'the data'} has none; name it with target= (--target)"
         )
-    known = ~_missing(y)
+    known, what = ~_missing(y), "target" if name is None else repr(name)
     if known.all():
         return source
     if not known.any():
-        raise SourceError(f"{source.path or 'the data'}: no row has a value of {name!r}")
+        raise SourceError(f"{source.path or 'the data'}: no row has a value of {what}")
     rows = np.flatnonzero(known)
     lacking = counted(len(y) - len(rows), "row has", "rows have")
-    warn(f"{lacking} no {name!r} and {'is' if len(y) - len(rows) == 1 else 'are'} left out")
+    warn(f"{lacking} no {what} and {'is' if len(y) - len(rows) == 1 else 'are'} left out")
     key, keys = source.keys() or ("", np.arange(len(y)))
     join = Join(source, rows, rows, key, keys[rows], name, _settled(y[known]))
     kind = _KnownColumns if isinstance(source, ColumnSource) else _KnownRows

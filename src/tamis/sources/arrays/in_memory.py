@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from tamis.core.blocks import (
     compressed_columns,
     refuse_broken,
 )
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, warn
 from tamis.core.names import Names
 from tamis.core.sentences import suggestion
 from tamis.kernels.compressed_checks import first_broken
@@ -144,7 +145,7 @@ class MemorySource(ColumnSource):
         if (table := table_of_words(X)) is not None:
             X = table
         if is_frame(X):
-            frame = _as_frame(X)
+            frame = _decimals_as_numbers(_as_frame(X))
             self._frame = frame if dates == "error" else _without_dates(frame, dates)
             if len(self._frame.columns) < len(frame.columns):
                 taken = set(self._frame.columns)
@@ -341,7 +342,39 @@ def _as_frame(data: Any) -> Any:
         raise InputError(
             f"two columns have the same name; rename one of them ({details})"
         ) from error
+    if frame.columns and isinstance(frame.columns[0], tuple):
+        raise InputError(
+            f"the columns have names of several levels, such as {frame.columns[0]!r}; join them "
+            "first: X.columns = ['_'.join(map(str, name)) for name in X.columns]"
+        )
     return frame
+
+
+def warn_of_order(X: Any, y: Any) -> None:
+    """Warn if a table and a target of pandas have the same row labels in another order."""
+    ours: Any = getattr(X, "index", None)
+    theirs: Any = getattr(y, "index", None)
+    if not (hasattr(ours, "equals") and hasattr(theirs, "isin")) or len(ours) != len(theirs):
+        return
+    if not ours.equals(theirs) and theirs.isin(ours).all() and ours.isin(theirs).all():
+        warn(
+            "X and y have the same row labels in another order, and rows are matched by position; "
+            "if labels say which rows belong together, give y.reindex(X.index)"
+        )
+
+
+def _decimals_as_numbers(frame: Any) -> Any:
+    """Return a frame of which columns of Decimal objects are numbers."""
+    import narwhals as nw
+
+    made = []
+    for name in [name for name, dtype in frame.schema.items() if dtype == nw.Object]:
+        series = frame.get_column(name)
+        kinds = {type(v) for v in series.to_list() if v is not None and v == v}
+        if kinds and kinds <= {Decimal, int, float} and Decimal in kinds:
+            numbers = [np.nan if v is None else float(v) for v in series.to_list()]
+            made.append(nw.new_series(name, numbers, nw.Float64, backend=frame.implementation))
+    return frame.with_columns(*made) if made else frame
 
 
 def _without_dates(frame: Any, dates: str | None) -> Any:
@@ -382,16 +415,19 @@ def picked_columns(data: Any, columns: list[int], kind: str | None = None) -> An
 
 def has_column(data: Any, name: str) -> bool:
     """Return whether data is a data frame with a column of this name."""
-    return is_frame(data) and name in _as_frame(data).columns
+    return is_frame(data) and name in map(str, _as_frame(data).columns)
 
 
 def split_target(data: Any, name: str) -> tuple[Any, Any]:
     """Return a data frame without one of its columns, and that column."""
     frame = _as_frame(data)
-    if name not in frame.columns:
-        near = suggestion(name, frame.columns, "it has")
+    found = next((column for column in frame.columns if str(column) == name), None)
+    if found is None:
+        near = suggestion(name, list(map(str, frame.columns)), "it has")
         raise InputError(f"the data has no column {name!r} to be the target; {near}")
-    return frame.drop(name).to_native(), frame[name].to_native()
+    if len(frame.columns) == 1:
+        raise InputError(f"the data has no column besides the target {name!r}; give features")
+    return frame.drop(found).to_native(), frame.get_column(found).to_native()
 
 
 def as_table(data: Any) -> Any:
@@ -450,7 +486,7 @@ def _is_sparse(series: Any) -> bool:
 
 def _sparse_matrix(frame: Any) -> Any:
     """Return a data frame as a sparse matrix if its columns are, with one kind of number."""
-    if not frame.columns or not all(_is_sparse(frame[name]) for name in frame.columns):
+    if not frame.columns or not all(_is_sparse(frame.get_column(name)) for name in frame.columns):
         return None
     dtypes = set(frame.to_native().dtypes)
     if len(dtypes) > 1 or any(dtype.fill_value != 0 for dtype in dtypes):
@@ -489,8 +525,9 @@ def _frame_values(
             # Two categories are a flag: the order of their codes does not matter.
             words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
+            kind = getattr(series.to_native(), "dtype", dtype)
             raise InputError(
-                f"column {name!r} is of type {dtype}, which is neither a number nor a category; "
+                f"column {name!r} is of type {kind}, which is neither a number nor a category; "
                 "convert it or leave it out"
             )
     return values, all_categories, words
@@ -514,14 +551,16 @@ def _codes(series: Any, words: Any, where: str) -> npt.NDArray[np.float64]:
     return np.where(unknown, float(len(words)), codes)
 
 
-def frame_as_arrow(frame: Any) -> Any:
-    """Return a narwhals frame as an Arrow table, columns of any objects as text."""
+def frame_as_arrow(data: Any) -> Any:
+    """Return a data frame as an Arrow table, columns of any objects or categories as text."""
     import narwhals as nw
     import pyarrow as pa
 
+    frame = _decimals_as_numbers(_as_frame(data))
+    objects = (nw.Object, nw.Categorical, nw.Enum)
     series = {name: frame.get_column(name) for name in frame.columns}
     return pa.table(
-        {name: _text(s) if s.dtype == nw.Object else s.to_arrow() for name, s in series.items()}
+        {str(name): _text(s) if s.dtype in objects else s.to_arrow() for name, s in series.items()}
     )
 
 
@@ -534,4 +573,9 @@ def _text(series: Any) -> Any:
         return as_words(
             pa.array([None if v != v or v is None else str(v) for v in series.to_list()])
         )
-    return as_words(series.to_arrow())
+    column = series.to_arrow()
+    try:
+        return as_words(column)
+    except pa.ArrowNotImplementedError:  # intervals, as of pandas.cut
+        words = [None if word is None else str(word) for word in column.dictionary.to_pandas()]
+        return pa.array(words, pa.large_string()).take(column.indices)

@@ -18,7 +18,14 @@ from tamis.core.sentences import counted
 from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path, short_hash
 from tamis.sources.rebatch import with_rows
 from tamis.sources.tables.table import ArrowTable, ParquetTable, TableFile, TableSource
-from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
+from tamis.sources.tables.table_columns import (
+    Roles,
+    as_words,
+    key_values,
+    matches,
+    name_one,
+    no_such,
+)
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
     ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,
@@ -193,7 +200,7 @@ class DailySource(ColumnSource):
         if self._key not in names:
             raise SourceError(no_such(file.path, "key", self._key, file.schema.names))
         target = roles.target if roles.target in names else None
-        ignore = [name for name in roles.ignore if name in names]
+        ignore = [name for pattern in roles.ignore for name in matches(pattern, names)]
         categorical = [name for name in roles.categorical if name in names]
         return TableSource(file, Roles(target, self._key, ignore, categorical))
 
@@ -201,7 +208,8 @@ class DailySource(ColumnSource):
         """Refuse a requested name that no file has, and a name that two files have."""
         every = {name for part in self._parts for name in part._file.schema.names}
         roles = self._roles
-        for requested in (roles.target, *roles.ignore, *roles.categorical):
+        ignored = [name for name in roles.ignore if not matches(name, every)]
+        for requested in (roles.target, *ignored, *roles.categorical):
             if requested is not None and requested not in every:
                 raise SourceError(
                     f"no file in {self.path} has a column {requested!r}; check the name"

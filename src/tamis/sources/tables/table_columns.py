@@ -44,7 +44,7 @@ class Roles:
     target, key : str, optional
         The column to predict, and the one that identifies the rows; neither is a feature.
     ignore : str or collection of str
-        Columns that are not features.
+        Columns that are not features. In a name that no column has, ``*`` stands for any text.
     categorical : str or collection of str
         Columns of numbers that are names of categories.
     dates : {"ignore", "number"}, optional
@@ -97,17 +97,34 @@ class Roles:
             twice = next(name for name, count in counts.items() if count > 1)
             raise SourceError(f"{where} has two columns named {twice!r}; rename one of them")
         requested = [("target", self.target), ("key", self.key)]
-        requested += [("ignore", name) for name in self.ignore]
         requested += [("categorical", name) for name in self.categorical]
+        aside = self.aside | (set(row_labels) - set(self.categorical))
+        for pattern in self.ignore:
+            if pattern not in counts:
+                aside |= (matching := set(matches(pattern, names)))
+                requested += [] if matching else [("ignore", pattern)]
         for role, name in requested:
             if name is not None and name not in counts:
                 raise SourceError(no_such(where, role, name, names))
-        aside = self.aside | (set(row_labels) - set(self.categorical))
         found = [n for n in names if n not in aside]
         if not found:
             raise SourceError(f"{where} has no column left that could be a feature; it has "
                               f"{listed(names) or 'none at all'}")  # fmt: skip
         return found
+
+
+def matches(name: str, names: Collection[str]) -> list[str]:
+    """Return the column of this name, or those it stands for if it holds a ``*``.
+
+    >>> matches("q*", ["q1", "price", "q2"]), matches("price", ["price"]), matches("p", ["price"])
+    (['q1', 'q2'], ['price'], [])
+    """
+    if name in names:
+        return [name]
+    if "*" not in name:
+        return []
+    pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
+    return [other for other in names if pattern.fullmatch(other)]
 
 
 def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None) -> list[str]:
