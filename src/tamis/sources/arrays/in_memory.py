@@ -525,7 +525,7 @@ def _frame_values(
             # Two categories are a flag: the order of their codes does not matter.
             words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
-            kind = getattr(series.to_native(), "dtype", dtype)
+            kind = series.to_native().dtype if dtype == nw.Unknown else dtype
             raise InputError(
                 f"column {name!r} is of type {kind}, which is neither a number nor a category; "
                 "convert it or leave it out"
