@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 
 import numpy as np
@@ -102,6 +103,32 @@ def test_seventeen_digits_are_read_without_python():
     assert all(read(t)[1] == kernel.EXACT for t in tokens)
     for token in tokens:
         check_token(token)
+
+
+#: A number of few digits, and what may follow: any byte, and a digit or not just after eight.
+SHORT = st.tuples(
+    st.sampled_from([b"", b"-", b"--"]),
+    st.text("0123456789", max_size=16).map(str.encode),
+    st.sampled_from([b".", b".", b".", b""]),
+    st.text("0123456789", max_size=17).map(str.encode),
+    st.one_of(st.sampled_from([b" ", b"\t", b"e5", b"E", b".", b"/", b":"]), st.binary(max_size=9)),
+).map(b"".join)
+
+
+@settings(max_examples=500)
+@given(SHORT, st.binary(max_size=9))
+def test_short_numbers_are_read_as_python_reads_them(token, rest):
+    for end in (rest, b""):  # near the end of the text, and further away
+        text = token + b"\n" + end + b"\n"
+        found = re.match(rb"-?([0-9]*)(?:\.([0-9]*))?", text)
+        digits = len(found[1]) + len(found[2] or b"")
+        array = np.frombuffer(text, dtype=np.uint8)
+        value, stop = kernel.read_short(array, 0)
+        if 1 <= digits <= 15 and text[found.end() : found.end() + 1] not in (b"e", b"E"):
+            assert stop == found.end()
+            assert same_bits(value, float(found[0]))
+        else:
+            assert stop == 0
 
 
 @pytest.mark.parametrize(

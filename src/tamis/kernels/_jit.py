@@ -45,6 +45,15 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     return _cached(numba.njit(nogil=True, error_model="numpy", **options)(function))
 
 
+def always_inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a helper as `inline` does, but always into its caller.
+
+    LLVM leaves a call of a helper this large, and each array passed to it counts as seven numbers.
+    """
+    options = {"_nrt": False, "forceinline": True} | _NOT_FROM_C
+    return _cached(numba.njit(nogil=True, error_model="numpy", **options)(function))
+
+
 #: Options that are missing from numba's own types: nothing calls kernels from C, and wrappers take
 #: a twentieth of the time to compile. (Those for Python stay: without them a call from Python, such
 #: as from a kernel that a test runs uncompiled, crashes.)

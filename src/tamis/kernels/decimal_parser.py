@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import inline
+from tamis.kernels._jit import always_inline, inline
+from tamis.kernels.lanes import count_bits
 
 PLUS, MINUS, DOT, ZERO, UPPER_E, LOWER_E = 43, 45, 46, 48, 69, 101
 
@@ -54,7 +55,19 @@ _TWOS = np.ldexp(1.0, np.arange(_LEAST_TWO, _LARGEST_TWO + 1))
 _HALF = np.uint64(0xFFFFFFFF)
 _LOW_NINE = np.uint64(0x1FF)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
-_U0, _U1, _U3, _U9, _U32, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 32, 63))
+_U0, _U1, _U2, _U3, _U4, _U5, _U6, _U7 = (np.uint64(n) for n in range(8))
+_U8, _U9, _U10, _U16, _U24, _U32 = (np.uint64(n) for n in (8, 9, 10, 16, 24, 32))
+_U40, _U48, _U56, _U63 = (np.uint64(n) for n in (40, 48, 56, 63))
+
+# For eight bytes at a time: eight zeros, what takes bytes above 9 to their highest bit, that bit;
+# and what joins eight digits: two at a time, then four, then all.
+_ZEROS = np.uint64(0x3030303030303030)
+_UP_TO_NINE = np.uint64(0x7676767676767676)
+_HIGHEST = np.uint64(0x8080808080808080)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_BY_PAIRS = np.uint64(100 + (1000000 << 32))
+_BY_FOURS = np.uint64(1 + (10000 << 32))
+_WHOLE_TENS = np.array([10**n for n in range(9)])
 
 
 @inline
@@ -121,6 +134,39 @@ def read_digits(text, i, number):
 
 
 @inline
+def _eight(text, i):
+    """Return eight bytes, of which the first is the lowest byte of the number."""
+    k = np.uint64(i)
+    return (
+        np.uint64(text[k])
+        | np.uint64(text[k + _U1]) << _U8
+        | np.uint64(text[k + _U2]) << _U16
+        | np.uint64(text[k + _U3]) << _U24
+        | np.uint64(text[k + _U4]) << _U32
+        | np.uint64(text[k + _U5]) << _U40
+        | np.uint64(text[k + _U6]) << _U48
+        | np.uint64(text[k + _U7]) << _U56
+    )
+
+
+@inline
+def _digits_of(word):
+    """Return how many of eight bytes, from the first one on, are digits."""
+    # The highest bit of each byte that is not one; a carry only reaches bytes after the first.
+    off = word ^ _ZEROS
+    other = ((off + _UP_TO_NINE) | off) & _HIGHEST
+    return int(count_bits((other - _U1) & ~other) >> _U3)
+
+
+@inline
+def _number_of(word, n):
+    """Return the number that the first n of eight bytes stand for, n from 1 to 8."""
+    word = (word ^ _ZEROS) << np.uint64(64 - 8 * n)
+    word = (word * _U10) + (word >> _U8)
+    return int((((word & _PAIRS) * _BY_PAIRS) + (((word >> _U16) & _PAIRS) * _BY_FOURS)) >> _U32)
+
+
+@inline
 def read_exponent(text, i):
     """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
     negative = byte(text, i) == MINUS
@@ -149,7 +195,7 @@ def _leading_zeros(text, i):
     return zeros
 
 
-@inline
+@always_inline
 def read_short(text, i):
     """Read a number of at most 15 digits and no exponent: (value, end), with end 0 for others.
 
@@ -162,8 +208,19 @@ def read_short(text, i):
     digits, start = i - first, i
     after = byte(text, i)
     if after == DOT:
-        start = i + 1
-        mantissa, i = read_digits(text, start, mantissa)
+        start = i = i + 1
+        n = 8
+        if i + 8 <= len(text):
+            word = _eight(text, i)
+            n = _digits_of(word)
+            if n == 6:  # six decimals are usual: what follows need not wait for n
+                mantissa = mantissa * 1_000_000 + _number_of(word, 6)
+                i += 6
+            elif n > 0:
+                mantissa = mantissa * _WHOLE_TENS[np.uint64(n)] + _number_of(word, n)
+                i += n
+        if n == 8:  # more may follow
+            mantissa, i = read_digits(text, i, mantissa)
         digits += i - start
         after = byte(text, i)
     if digits > _SHORT or digits == 0 or after in (LOWER_E, UPPER_E):

@@ -40,6 +40,9 @@ _DAMAGE = (EOFError, OSError, zlib.error)
 #: Bytes of empty lines in a row: a small compressed file can hold gigabytes of them.
 MOST_BLANK = 32 << 20
 
+#: The beginning of a line, at the end of a chunk this many times as long, is read again.
+_REREAD = 8
+
 #: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
 LONGEST_LINE = 512_000_000
 
@@ -128,7 +131,13 @@ class TextFile:
                     waiting.append(memoryview(data)[:cut] if cut < len(data) else data)
                     given += sum(map(len, waiting))
                     yield _as_array(waiting)
-                    waiting, wanted = [data[cut:]] if cut < len(data) else [], max(1, size)
+                    rest, waiting, wanted = data[cut:], [], max(1, size)
+                    if rest and text is raw and self.again and _REREAD * len(rest) < cut:
+                        # Cheaper than to copy all that follows behind it.
+                        raw.seek(-len(rest), os.SEEK_CUR)
+                        blank -= min(blank, len(rest))
+                    elif rest:
+                        waiting = [rest]
                 else:  # a line that is longer than a chunk: read further each time
                     waiting.append(data)
                     wanted = max(1, min(2 * wanted, longest + 1 - sum(map(len, waiting))))
