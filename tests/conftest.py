@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+# Tests are of compiled kernels; tests/kernels/test_uncompiled.py compares others with them.
+os.environ.setdefault("TAMIS_COMPILE", "1")
+
 from tamis.engine.persistent import state_file  # noqa: E402
 from tests_shared import SHARED  # noqa: E402
 

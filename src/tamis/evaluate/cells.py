@@ -35,6 +35,7 @@ from tamis.engine.encoded import EncodedSource
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.compared_methods import ComparedMethod, encoded, make, settle_measure
 from tamis.evaluate.metrics import quality
+from tamis.kernels._uncompiled import compiling
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.base import ColumnSource
 
@@ -309,7 +310,7 @@ def warm_up(method: ComparedMethod, X: Any, y: Ints, classes: int = 20, columns:
     rows = np.concatenate([np.flatnonzero(y == c)[:classes] for c in np.unique(y)])
     few = X[np.sort(rows)][:, : min(columns, X.shape[1])]
     few = few.tocsc() if sp.issparse(few) else few
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), compiling():
         warnings.simplefilter("ignore")
         try:
             selector = make(method, 0)

@@ -27,6 +27,8 @@ from numba.core.caching import FunctionCache
 from numba.core.cpu import CPUContext
 from numba.core.runtime.nrt import rtsys
 
+from tamis.kernels._uncompiled import FirstCall, NotCompiledError, is_asked
+
 CACHE = os.environ.get("TAMIS_NO_CACHE", "") in ("", "0")
 
 
@@ -84,9 +86,12 @@ class _Cache(FunctionCache):
             open_cache, self._open = self._open, None
             _unless_read_only(open_cache)
         rtsys.initialize(target_context)  # the only part of a refresh that compiled code needs
+        runs_in_python, found = is_asked(), None
         with self._guard_against_spurious_io_errors(), suppress(ModuleNotFoundError):
-            return self._load_overload(sig, target_context)
-        return None
+            found = self._load_overload(sig, target_context)
+        if found is None and runs_in_python:
+            raise NotCompiledError
+        return found
 
 
 def _is_as_known() -> bool:
@@ -108,6 +113,7 @@ def _cached(kernel: Any) -> Callable[..., Any]:
     if CACHE and hasattr(kernel, "enable_caching"):  # numba may be switched off
         if _SKIPS_REFRESH:
             kernel._cache = _Cache(kernel.py_func)
+            kernel._compile_for_args = FirstCall(kernel)
         else:
             _unless_read_only(kernel.enable_caching)
     return kernel  # type: ignore[no-any-return]

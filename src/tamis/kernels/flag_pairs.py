@@ -44,8 +44,9 @@ def list_flags(
             whole[ALONE, m], whole[JOINT, m] = slot_alone[s], slot_joint[s]
             whole[EXACT, m] = slot_exact[s]
             real[BASE, m], real[SQUARES, m] = slot_bases[s], slot_squares[s]
-            real[PART, m], real[OTHER_PART, m] = slot_parts[s, 0], slot_parts[s, 1]
-            real[WITHIN, m] = (1.0 - slot_parts[s, 0] ** 2) - slot_parts[s, 1] ** 2
+            part, other = slot_parts[s, 0], slot_parts[s, 1]
+            real[PART, m], real[OTHER_PART, m] = part, other
+            real[WITHIN, m] = (1.0 - part * part) - other * other
             m += 1
     return m
 

@@ -11,6 +11,8 @@ The level of a test is a sum over all earlier finds. Two facts make it cheap:
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
@@ -41,12 +43,21 @@ def share(t):
 @inline
 def power_share(t):
     """Return the share of test t that SAFFRON and ADDIS use."""
-    return 0.4374901658 / t**1.6
+    return 0.4374901658 / math.pow(t, 1.6)
 
 
 @inline
 def _share(t, power):
     return power_share(t) if power else share(t)
+
+
+@jit
+def shares_of(tests, power):
+    """Return the shares of several tests."""
+    out = np.empty(len(tests))
+    for i in range(len(tests)):
+        out[i] = _share(tests[i], power)
+    return out
 
 
 #: The shares of recent tests, by their age: where most tests are finds, most of a level is these.

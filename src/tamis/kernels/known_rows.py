@@ -30,8 +30,10 @@ from tamis.kernels.saddle_point import (
 @jit
 def _is_untrusted(skew, kurtosis, target_skew, target_kurtosis, z, n):
     """Return whether the t or F law is doubtful for a p-value of so many standard deviations."""
-    bad = abs(skew * target_skew) * z**3 / (6.0 * math.sqrt(n)) > TRUSTED
-    return bad or abs(kurtosis * target_kurtosis) * z**4 / (24.0 * n) > TRUSTED
+    second = z * z
+    cube, fourth = z * second, second * second
+    bad = abs(skew * target_skew) * cube / (6.0 * math.sqrt(n)) > TRUSTED
+    return bad or abs(kurtosis * target_kurtosis) * fourth / (24.0 * n) > TRUSTED
 
 
 @jit

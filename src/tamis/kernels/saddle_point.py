@@ -269,26 +269,30 @@ def find_trusted(
         store(sums, LANES, cubes)
         store(sums, 2 * LANES, fourths)
         zeros = n - (last - first)
-        variance, skew, kurtosis = zeros * mean**2, -zeros * mean**3, zeros * mean**4
+        apart = mean * mean
+        variance, skew, kurtosis = zeros * apart, -zeros * (mean * apart), zeros * (apart * apart)
         for k in range(LANES):
             variance += sums[k]
             skew += sums[LANES + k]
             kurtosis += sums[2 * LANES + k]
         for t in range(whole, last):
-            square = (there[t] - mean) ** 2
+            off = there[t] - mean
+            square = off * off
             variance += square
-            skew += square * (there[t] - mean)
+            skew += square * off
             kurtosis += square * square
         variance /= n
         # No power below is rounded to zero or infinity, and no digit of the mean matters.
         clear = variance > 1e-60 and variance < 1e60
         clear = clear and 4e-15 * n * math.sqrt(1.0 + mean * mean / variance) < 1e-6
         if clear:
-            power = kurtosis / n / variance**2
-            skew = abs(skew / n) / variance**1.5 + 1e-5 * (1.0 + math.sqrt(power))
+            power = kurtosis / n / (variance * variance)
+            skew = abs(skew / n) / math.pow(variance, 1.5) + 1e-5 * (1.0 + math.sqrt(power))
             kurtosis = abs(power - 3.0) + 1e-5 * (1.0 + power)
-            clear = skew * abs(target_skew) * z[i] ** 3 / (6.0 * math.sqrt(n)) <= TRUSTED
-            clear = clear and kurtosis * abs(target_kurtosis) * z[i] ** 4 / (24.0 * n) <= TRUSTED
+            second = z[i] * z[i]
+            cube, fourth = z[i] * second, second * second
+            clear = skew * abs(target_skew) * cube / (6.0 * math.sqrt(n)) <= TRUSTED
+            clear = clear and kurtosis * abs(target_kurtosis) * fourth / (24.0 * n) <= TRUSTED
         trusted[i] = clear
 
 
@@ -305,8 +309,10 @@ def find_doubted(
         _spread_out(flat, indptr, rows, values, picks[i], x)
         background = _background(x)
         skew, kurtosis = _standardise(x)
-        bad = abs(skew * target_skew) * z[i] ** 3 / (6.0 * math.sqrt(n)) > TRUSTED
-        bad |= abs(kurtosis * target_kurtosis) * z[i] ** 4 / (24.0 * n) > TRUSTED
+        second = z[i] * z[i]
+        cube, fourth = z[i] * second, second * second
+        bad = abs(skew * target_skew) * cube / (6.0 * math.sqrt(n)) > TRUSTED
+        bad |= abs(kurtosis * target_kurtosis) * fourth / (24.0 * n) > TRUSTED
         doubts[i] = TRUSTWORTHY
         if bad:
             few = background == background or _has_few_levels(x)

@@ -30,8 +30,7 @@ from tamis.kernels.gate_levels import (
     add_find,
     factor,
     invest,
-    power_share,
-    share,
+    shares_of,
     spend,
 )
 
@@ -170,16 +169,14 @@ def shares_left(t: npt.ArrayLike, *, power: bool = False) -> Floats:
     >>> shares_left([0, 1, 10**9]).round(4).tolist()
     [1.0, 0.9465, 0.3327]
     """
-    each = power_share if power else share
     t = np.atleast_1d(np.asarray(t, np.float64))
-    first = np.array([each(float(x)) for x in range(1, _SUMMED + 1)])
-    sums = np.concatenate([[0.0], np.cumsum(first)])
+    sums = np.concatenate([[0.0], np.cumsum(shares_of(np.arange(1.0, _SUMMED + 1), power))])
     left = 1.0 - sums[np.minimum(t, _SUMMED).astype(np.int64)]
     far = t > _SUMMED
     if far.any():
         x, a = t[far], float(_SUMMED)
-        values = np.array([each(float(v)) for v in x])
-        left[far] -= _integral(a, power) - _integral(x, power) + (values - each(a)) / 2
+        half = (shares_of(x, power) - shares_of(np.array([a]), power)) / 2
+        left[far] -= _integral(a, power) - _integral(x, power) + half
     rest: Floats = np.maximum(left, 0.0)
     return rest
 
@@ -223,7 +220,7 @@ class InvestingGate(Gate):
         )
         self._numbers = np.zeros(5, np.int64)
         self._finds = Growable(np.int64)
-        self.level = min(most, self.scale * wealth * (power_share if self.power else share)(1.0))
+        self.level = min(most, self.scale * wealth * float(shares_of(np.ones(1), self.power)[0]))
         self._grow()
 
     def _grow(self) -> None:
@@ -367,7 +364,7 @@ class SpendingGate(Gate):
     def __init__(self, alpha: float) -> None:
         super().__init__(alpha)
         self._numbers = np.zeros(2, np.int64)
-        self.level = alpha * factor(0, self.kind) * share(1.0)
+        self.level = alpha * factor(0, self.kind) * float(shares_of(np.ones(1), False)[0])
 
     def _test(self, p: Floats, least_p: Floats, watch: Floats, met: Met) -> None:
         self.level = spend(
@@ -569,7 +566,8 @@ class BatchBH(TableGate):
         """Return the error that is left for a table, `coming` tables after the last."""
         levels, found, most = self._tables.T
         spent = levels * most / np.maximum(most + found.sum() - found, 1)
-        shares = float(sum(power_share(float(s)) for s in range(1, len(levels) + coming + 1)))
+        each = shares_of(np.arange(1.0, len(levels) + coming + 1), True)
+        shares = float(sum(each.tolist()))
         return max(0.0, self.alpha * shares - float(spent.sum()))
 
     def _threshold(self, p: Floats, n: int) -> float:
