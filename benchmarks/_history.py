@@ -13,8 +13,13 @@ from typing import Any
 
 #: A number this many times the median of the runs before it is marked.
 SLOWER = 1.25
-#: A column of times, as in "CPU s, merging"; not "thread's", "MB/s" or "rows per s".
+#: A column, or a table, of times, as in "CPU s, merging"; not "thread's", "MB/s" or "rows per s".
 TIME = re.compile(r"(?<![\w'/])(?<!per )(s|ms|us|µs|ns|seconds)(?!\w)")
+
+#: The title of a table, the name of a row, and a column.
+Key = tuple[str, str, str]
+#: The values of numbers over all runs.
+Series = dict[Key, list[float]]
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -42,38 +47,52 @@ def write_page(folder: Path) -> Path:
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Benchmarks over time</title>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<style>{STYLE}</style><h1>Benchmarks over time</h1>",
-        f"<p>{len(runs)} runs in history.jsonl. Each line is a number of a table, over all runs. "
+        f"<p>Runs in history.jsonl: {len(runs)}. Each line is a number of a table, over all runs. "
         f"A time that is more than {SLOWER} times the median of the runs before it has a red line. "
         "Compare runs of one machine only; ratios to a peer can be compared between machines.</p>",
     ]
-    for name in sorted({run["name"] for run in runs}):
-        parts.append(f"<h2>{escape(name)}</h2><div class='wide'><table>")
+    found = {name: series([run for run in runs if run["name"] == name])
+             for name in sorted({run["name"] for run in runs})}  # fmt: skip
+    items = [_item(one) for one in slower(found)] or ["<li>none"]
+    parts += ["<h2>Slower in the last run</h2>", "<ul>", *items, "</ul>"]
+    for name, numbers in found.items():
+        parts.append(f"<h2 id='{escape(name)}'>{escape(name)}</h2><div class='wide'><table>")
         parts.append("<tr><th>table<th>row<th>number<th>runs<th>median before<th>last<th>over time")
-        for key, values in series([run for run in runs if run["name"] == name]).items():
-            parts.append(_line(key, values))
+        parts += [_line(key, values) for key, values in numbers.items()]
         parts.append("</table></div>")
     path = folder / "history.html"
     path.write_text("\n".join(parts) + "</html>\n", encoding="utf-8")
     return path
 
 
-def series(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]]:
+def series(runs: list[dict[str, Any]]) -> Series:
     """Return every number of a benchmark over its runs, by table, row and column."""
-    found: dict[tuple[str, str, str], list[float]] = {}
+    found: Series = {}
     for run in runs:
         for key, value in _numbers(run["tables"]):
             found.setdefault(key, []).append(value)
     return found
 
 
-def is_slower(key: tuple[str, str, str], values: list[float]) -> bool:
+def slower(found: dict[str, Series]) -> list[tuple[float, str, Key]]:
+    """Return the times that stand out: how many times the median before, benchmark, and key."""
+    times = [
+        (values[-1] / median(values[:-1]), name, key)
+        for name, numbers in found.items()
+        for key, values in numbers.items()
+        if is_slower(key, values)
+    ]
+    return sorted(times, reverse=True)
+
+
+def is_slower(key: Key, values: list[float]) -> bool:
     """Return whether the last number is a time that stands out from those before it."""
-    if TIME.search(key[2].lower()) is None or len(values) < 2:
+    if len(values) < 2 or not (TIME.search(key[0].lower()) or TIME.search(key[2].lower())):
         return False
     return values[-1] > SLOWER * median(values[:-1]) > 0
 
 
-def _numbers(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], float]]:
+def _numbers(tables: dict[str, Any]) -> Iterator[tuple[Key, float]]:
     for title, rows in tables.items():
         for label, row in zip(_labels(rows), rows, strict=True):
             for column, cell in row.items():
@@ -114,11 +133,21 @@ def _labels(rows: list[dict[str, Any]]) -> list[str]:
     return names
 
 
-def _line(key: tuple[str, str, str], values: list[float]) -> str:
+def _item(one: tuple[float, str, Key]) -> str:
+    times, name, key = one
+    words = ": ".join(word for word in key if word)
+    return f"<li>{times:.2f} times: <a href='#{escape(name)}'>{escape(name)}</a>, {escape(words)}"
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _line(key: Key, values: list[float]) -> str:
     marked = " class='slower'" if is_slower(key, values) else ""
-    before = f"{median(values[:-1]):.3g}" if len(values) > 1 else ""
+    before = _shown(median(values[:-1])) if len(values) > 1 else ""
     cells = "".join(f"<td>{escape(word)}" for word in key)
-    numbers = f"<td class='n'>{len(values)}<td class='n'>{before}<td class='n'>{values[-1]:.3g}"
+    numbers = f"<td class='n'>{len(values)}<td class='n'>{before}<td class='n'>{_shown(values[-1])}"
     return f"<tr{marked}>{cells}{numbers}<td>{_plot(values)}"
 
 

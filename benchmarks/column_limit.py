@@ -2,7 +2,7 @@
 
 LightGBM is the model. It has no limit itself, so its score with all columns is shown as well. Every
 selection and every projection is fitted inside the folds. Fills a table of docs/column-limit.md.
-``LIMIT=100`` sets another limit, and fills nothing; ``SETS=prostate,arcene`` measures some sets.
+``LIMIT=100`` sets another limit, ``SETS=prostate,arcene`` measures some sets; both fill nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMIT = int(os.environ.get("LIMIT", DOCUMENTED))
 ALL_SETS = (
     "prostate,arcene,cns,colon,leukemia,dlbcl,pcmac_asu,relathe,basehock,gisette_valid,dexter"
 )
-SETS = os.environ.get("SETS", ALL_SETS).split(",")
+SETS = os.environ.get("SETS", ALL_SETS)
 FOLDS = 3
 
 
@@ -73,7 +73,7 @@ def main() -> None:
     report = Report("column_limit", __doc__ or "")
     accuracy, cost = [], []
     warnings.simplefilter("ignore")
-    for name in SETS:
+    for name in SETS.split(","):
         X, y = dense(name)
         found = {way: score(X, y, make) for way, make in ways(2 * len(y) // FOLDS).items()}
         shape = {"set": name, "rows": len(y), "columns": X.shape[1]}
@@ -87,6 +87,6 @@ def main() -> None:
     report.table(f"Balanced accuracy, %, with {LIMIT} columns", accuracy)
     report.table("CPU seconds to choose them, per fold", cost)
     report.save()
-    if LIMIT == DOCUMENTED:
+    if LIMIT == DOCUMENTED and SETS == ALL_SETS:
         fill("column-limit.md", "accuracy", table(accuracy))
         fill("column-limit.md", "cost", table(cost))

@@ -134,10 +134,12 @@ def test_runs_are_appended_and_a_slowdown_is_marked(tmp_path: Path) -> None:
     assert not _history.is_slower(("Times", "us", "seconds"), [1.0, 1.1, 1.0, 1.2])
     for column in ("CPU s, longest shard", "s", "ns/value", "seconds"):
         assert _history.is_slower(("Times", "us", column), [1.0, 9.0])
+    assert _history.is_slower(("CPU seconds", "us", "Sieve"), [1.0, 9.0])
     for column in ("kept", "MB/s", "rows per s", "over one thread's", "shards"):
         assert not _history.is_slower(("Times", "us", column), [1.0, 9.0])
     page = _history.write_page(tmp_path).read_text()
     assert page.count("<tr class='slower'>") == 1
+    assert "<li>1.60 times: <a href='#toy'>toy</a>, Times: us: seconds" in page
     assert page.count("<polyline") == 2
     assert "&lt;it&gt;" in page
 
