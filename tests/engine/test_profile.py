@@ -238,3 +238,32 @@ def test_many_copies_of_the_target_are_left_out_by_a_pattern(tmp_path):
     with pytest.raises(SourceError, match="has no column 'rent\\*', which ignore names"):
         tamis.open(path, target="price", ignore="rent*")
     assert tamis.profile(path, target="price", ignore="price*").n_columns == 5
+
+
+def test_odd_texts_are_remarked(tmp_path):
+    frame = pd.DataFrame({"area": np.arange(60) * 1.5, "zip": [f"{k % 50:05d}" for k in range(60)]})
+    frame["sex"] = ["Male", "male ", "female"] * 20
+    frame["city"] = ["Bonn", "Ulm", "Kiel"] * 20
+    frame["price"] = frame["area"] * 3 + 0.5
+    path = write(tmp_path / "t.csv", frame, "4000,,,Total,9000.5", at=60)
+    found = tamis.profile(path, target="price")
+    assert [str(one) for one in found.suspicious if one.kind == "texts"] == [
+        "'zip' holds numbers that begin with 0, such as '00000': if they are codes, name it with "
+        "--categorical (categorical=)",
+        "'sex' holds 'Male' and 'male ', which differ only in spaces or capitals: if they are one "
+        "category, write them alike",
+        "'city' holds 'Total' in the last row: if that is a row of totals, remove the line",
+    ]
+    plain = write(tmp_path / "u.csv", frame.drop(columns="sex").assign(zip=range(60)))
+    assert not [
+        one for one in tamis.profile(plain, target="price").suspicious if one.kind == "texts"
+    ]
+    named = tamis.profile(path, target="price", categorical=["zip"])
+    assert not [one for one in named.suspicious if one.columns == ["zip"]]
+
+
+def test_columns_without_a_name_are_not_offered_as_the_target(tmp_path):
+    path = tmp_path / "t.tsv"
+    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(path, sep="\t")
+    with pytest.raises(InputError, match=r"it has 'a', 'b'$"):
+        tamis.select(str(path))

@@ -140,3 +140,13 @@ def test_tuning_reads_tables_the_same_way(folder):
     done = tamis.learn("t.csv", target="price")
     assert tuned.learner.gamma == 0.3
     assert done.reason.startswith("task: regression, because t.csv has labels such as ")
+
+
+def test_identifiers_of_rows_that_are_dropped_are_counted_in_words(folder):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": [f"P{k}" for k in range(240)], "x": rng.normal(size=240)})
+    frame["y"] = np.where(np.arange(240) % 3 > 0, frame["x"] * 2, np.nan)
+    frame.to_csv("gaps.csv", index=False)
+    words = "'id' has 240 different texts, more than rows with a target, so"
+    with pytest.warns(UserWarning, match="no 'y'"), pytest.warns(UserWarning, match=words):
+        tamis.learn("gaps.csv", target="y", missing_target="drop")

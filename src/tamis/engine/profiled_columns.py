@@ -38,6 +38,7 @@ _NAMED = 5
 _PROBES = 16
 #: Numbers and texts that often stand for a missing value.
 _GAP_NUMBERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0)
+_TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "totale")
 _GAP_TEXTS = ("?", "-", "--", ".", "*", "n.a.", "na", "n/a", "#n/a", "k.a.", "nil", "missing")
 
 
@@ -89,6 +90,8 @@ class Columns:
         What may stand for a missing value, and how often, by the number of the column.
     odd_rows : dict
         The row of the only text in a column of numbers, by the number of the column.
+    remarks : dict
+        What else is odd about its texts, and what to do, by the number of the column.
     """
 
     names: Names | None
@@ -105,6 +108,7 @@ class Columns:
     units: dict[int, str] = field(default_factory=dict)
     doubtful: dict[int, tuple[str, int]] = field(default_factory=dict)
     odd_rows: dict[int, int] = field(default_factory=dict)
+    remarks: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, names: Names | None, parts: Sequence[Columns]) -> Columns:
@@ -148,7 +152,7 @@ class Columns:
 #: The arrays of `Columns`.
 _ARRAYS = ("kinds", "gaps", "levels", "large", "infinite", "words", "as_text", "hashes", "probes")
 #: Its dictionaries, by the number of the column.
-_NOTES = ("others", "units", "doubtful", "odd_rows")
+_NOTES = ("others", "units", "doubtful", "odd_rows", "remarks")
 
 
 class Readable(Protocol):
@@ -365,6 +369,10 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
             found.large[0] = False
         if unit != NO_UNIT:
             found.units[0] = str(unit)
+        if len(codes := words.filter(pc.match_substring_regex(words, r"^0\d+$"))) > 1:
+            sentence = f"holds numbers that begin with 0, such as {codes[0].as_py()!r}"
+            remedy = "if they are codes, name it with --categorical (categorical=)"
+            found.remarks[0] = (sentence, remedy)
         return found
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
@@ -395,8 +403,18 @@ def _describe_words(text: Any, words: Any, some: list[str], name: str, found: Co
     many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
     many &= not found.as_text[0] or called_id(name)
     found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
-    if many and 2 * sum(len(word.split()) > 2 for word in some) > len(some):
+    if many and 2 * sum(len(word.split()) > 3 for word in some) > len(some):
         found.kinds[0] = ColumnKind.TEXTS
+    if text[-1].as_py() is not None and text[-1].as_py().strip().lower() in _TOTALS:
+        sentence = f"holds {text[-1].as_py()!r} in the last row"
+        found.remarks[0] = (sentence, "if that is a row of totals, remove the line")
+    spellings: dict[str, str] = {}
+    for word in () if many else words.to_pylist():
+        other = spellings.setdefault(word.strip().lower(), word)
+        if other != word:
+            sentence = f"holds {other!r} and {word!r}, which differ only in spaces or capitals"
+            found.remarks[0] = (sentence, "if they are one category, write them alike")
+            break
     for word in () if many else words.to_pylist():
         if word.strip().lower() in _GAP_TEXTS:
             found.doubtful[0] = (word, pc.sum(pc.equal(text, word)).as_py())

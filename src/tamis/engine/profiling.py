@@ -78,7 +78,7 @@ _FEW_WORDS, _WORDS_OF_ROW = 3, 20
 _FINDINGS = {
     "identifiers": ("are identifiers", "is an identifier"),
     "many words": ("hold a different text in most rows", "holds a different text in most rows"),
-    "texts": ("hold free text", "holds free text"),
+    "free text": ("hold free text", "holds free text"),
     "target copies": ("are copies of the target", "is a copy of the target"),
     "dates": ("hold dates", "holds dates"),
     "numbers as text": ("hold numbers as text", "holds numbers as text"),
@@ -515,6 +515,9 @@ class _Profiling:
             sentence = f"{self._name(j)!r} holds {text!r} {counted(often, 'time')}"
             remedy = f"if it means a missing value, {shlex.join(_option('na', text))} (na=)"
             found.append(Finding("gap texts", [self._name(j)], 1, sentence, remedy))
+        for j, (sentence, remedy) in columns.remarks.items():
+            name = self._name(j)
+            found.append(Finding("texts", [name], 1, f"{name!r} {sentence}", remedy))
         if columns.units:
             mask = np.isin(np.arange(len(kinds)), list(columns.units))
             units = " or ".join(dict.fromkeys(map(repr, columns.units.values())))
@@ -528,7 +531,7 @@ class _Profiling:
         found += [
             *self._finding("identifiers", numbered & ~some, _KEY),
             *self._finding("many words", some, _KEY),
-            *self._finding("texts", kinds == ColumnKind.TEXTS, _WORDS_FIRST),
+            *self._finding("free text", kinds == ColumnKind.TEXTS, _WORDS_FIRST),
             *self._finding("target copies", self.leaks, _IGNORE),
             *self._finding("numbers as text", columns.as_text, as_numbers),
             *self._finding("dates", kinds == ColumnKind.DATES, as_days if left else ""),

@@ -81,9 +81,11 @@ class Preparation:
                 mean, rows = mean + off * share, total
         for name, some in words.items():
             if len(some) >= SURELY_MANY and 2 * len(some) > rows.max():
+                n = int(rows.max())  # those with a target
+                where = f" in {n:,} rows" if len(some) <= n else ", more than rows with a target"
                 warn(
-                    f"column {name!r} has {len(some):,} different texts in {int(rows.max()):,} "
-                    "rows, so it was taken for an identifier and left out"
+                    f"column {name!r} has {len(some):,} different texts{where}, so it was taken "
+                    "for an identifier and left out"
                 )
                 words[name] = []
         is_text = np.array([name in words for name in columns], dtype=np.bool_)

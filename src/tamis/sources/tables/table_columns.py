@@ -179,6 +179,7 @@ def has_lines_of_features(
 
 def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
     """Return a message on how to name a target, and which columns could be one."""
+    names = [name for name in names if name]  # row names have none
     what = "the column to predict" if table == "it" else f"a column of {table}"
     example = f"tamis.open({os.path.basename(path)!r}, target=...)"
     there = listed(names) or "none"
