@@ -21,6 +21,7 @@ from tamis import FCBF, SAOLA, AnyShape, FisherZ, MutualInformation, Sieve
 from tamis.kernels import _uncompiled
 from tamis.kernels._jit import inline, jit
 from tamis.kernels._uncompiled import CHECKED, can_run, in_python, is_small, name_of
+from tamis.kernels.hashing import hash_names
 
 pd = pytest.importorskip("pandas")
 
@@ -233,6 +234,8 @@ def test_kernels_do_the_same_in_python(both_ways: Counter[str]) -> None:
     signal = y + rng.normal(0, 0.5, 150)
     noise = rng.normal(size=(150, 12)) * np.linspace(2, 0.01, 12)
     Sieve().fit(signal[:, None] + noise, y)
+    text, ends = rng.integers(0, 256, 3000).astype(np.uint8), np.sort(rng.integers(0, 3001, 200))
+    _BothWays(hash_names, both_ways)(text, ends, np.empty(199, np.uint64))
     missed = CHECKED - both_ways.keys()
     assert not missed
 

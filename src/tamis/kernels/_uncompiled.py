@@ -42,7 +42,7 @@ _CHECKED = {
     "exact_counts": "attained exact_tests",
     "exact_tests": "gate_columns mark_open test_columns test_many_levels test_whole_levels",
     "gate_levels": "invest shares_of",
-    "hashing": "hash_columns",
+    "hashing": "hash_columns hash_names",
     "information": "dense_relevance pair_information relevance relevance_by_value",
     "levels": "compress encode encode_whole",
     "rank_sums": "rank_sum_tests",
@@ -59,7 +59,7 @@ _CHECKED = {
 CHECKED = {f"{module}.{name}" for module, names in _CHECKED.items() for name in names.split()}
 
 #: Those in which whole numbers without a sign overflow on purpose, as they do in compiled code.
-_WRAP = frozenset({"hashing.hash_columns"})
+_WRAP = frozenset({"hashing.hash_columns", "hashing.hash_names"})
 
 #: Those that write to arrays of 32 bits, but do not read them.
 _WRITE_FLOAT32 = frozenset({"scan.sift"})
