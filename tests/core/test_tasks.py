@@ -15,6 +15,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 import tamis
 from tamis.core.errors import DataWarning, InputError, SourceError
 from tamis.core.target import Target, task_of
+from tamis.sources.base import describe_target
 
 RNG = np.random.default_rng(0)
 
@@ -241,3 +242,7 @@ def test_decimals_are_numbers_and_many_dates_are_refused():
 
 def test_the_number_that_is_not_whole_is_shown_as_it_is():
     assert task_of(np.array([207278.00000000003, 1, 2])).reason.endswith("207278.00000000003")
+
+
+def test_numbers_in_text_are_described_as_numbers():
+    assert describe_target(np.array([f"{k}.5" for k in range(9, 60)])) == "numbers from 9.5 to 59.5"

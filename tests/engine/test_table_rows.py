@@ -150,3 +150,24 @@ def test_identifiers_of_rows_that_are_dropped_are_counted_in_words(folder):
     words = "'id' has 240 different texts, more than rows with a target, so"
     with pytest.warns(UserWarning, match="no 'y'"), pytest.warns(UserWarning, match=words):
         tamis.learn("gaps.csv", target="y", missing_target="drop")
+
+
+def test_a_target_of_prices_and_words_is_refused(folder):
+    prices = np.random.default_rng(0).lognormal(12, 1, 240).round(2)
+    frame = pd.DataFrame({"x": prices / 7, "y": prices.astype(str)})
+    with_words = frame.assign(y=frame["y"].where(frame.index % 20 > 0, "on request"))
+    with_words.to_csv("words.csv", index=False)
+    with pytest.raises(InputError, match=r"words\.csv: the target holds numbers and also 'on req"):
+        tamis.learn("words.csv", target="y")
+    frame.to_parquet("text.parquet")
+    with pytest.raises(InputError, match=r"numbers as text, such as .*; convert them to numbers"):
+        tamis.learn("text.parquet", target="y")
+    gaps = {"na": "on request", "missing_target": "drop"}
+    with pytest.warns(UserWarning, match="12 rows have no 'y'"):
+        assert tamis.learn("words.csv", target="y", **gaps).learner.task == "regression"
+    for labels in ([f"A{k}" for k in range(60)], [*map(str, range(1, 31)), *["other"] * 30]):
+        pd.DataFrame({"x": range(60), "y": labels}).to_csv("labels.csv", index=False)
+        assert tamis.learn("labels.csv", target="y").learner.task == "classification"
+    codes = [f"{k:05d}" for k in range(5000, 5060)]
+    pd.DataFrame({"x": range(60), "y": codes}).to_parquet("codes.parquet")
+    assert tamis.learn("codes.parquet", target="y").learner.task == "classification"

@@ -502,6 +502,21 @@ def look_like_numbers(values: npt.NDArray[Any]) -> bool:
     return max(abs(int(values[0])), abs(int(values[-1]))) <= EXACT and not _are_numbered(values)
 
 
+def numbers_in_labels(labels: npt.NDArray[Any]) -> str:
+    """Return why different labels in text are numbers to predict; an empty text if they are not.
+
+    This is for streams of rows, as `look_like_numbers`.
+    """
+    found, texts = task_of(labels), set(labels.tolist())
+    numbers = {int("0" + re.sub(r"\D", "", t)[:15]) for t in texts - set(found.others)}
+    if not look_like_numbers(np.array(sorted(numbers), dtype=np.int64)):
+        return ""
+    if found.name == "regression" and any("." in text for text in texts):
+        how = "or say that they are classes with task='classification' (--task classification)"
+        return f"{found.reason}; convert them to numbers, {how}"
+    return found.refusal
+
+
 def _roughness(counts: npt.NDArray[np.int64]) -> float:
     """Return the von Neumann ratio of the ranks of frequencies: about 2 if their order is random.
 

@@ -577,6 +577,8 @@ def describe_target(y: npt.NDArray[Any] | None, task: str = "auto") -> str:
         return f"{known}; {counted(len(missing), 'row has', 'rows have')} no target"
     classes, counts = np.unique(y, return_counts=True)
     if (task_of(y).name if task == "auto" else task) == "regression":
+        if classes.dtype.kind == "U":  # numbers as text
+            classes = np.sort(classes.astype(np.float64))
         return f"numbers from {_label(classes[0].item())} to {_label(classes[-1].item())}"
     some = zip(classes[:6].tolist(), counts[:6].tolist(), strict=True)
     show = ", ".join(f"{_label(c)} ({n})" for c, n in some)

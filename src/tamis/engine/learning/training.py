@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Number, check
-from tamis.core.target import TASKS, look_like_numbers
+from tamis.core.target import TASKS, look_like_numbers, numbers_in_labels
 from tamis.kernels import binary
 from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
@@ -195,6 +195,9 @@ class Training:
                 )
             found.append(labels)
         known = np.unique(np.concatenate(found) if given is None else np.asarray(given))
+        is_text = given is None and task == "auto" and known.dtype.kind == "U"
+        if is_text and (why := numbers_in_labels(known)):
+            raise InputError(f"{self.sources[0].name}: {why}")
         if given is None and task == "auto" and look_like_numbers(known):
             reason = (
                 f"{self.sources[0].name} has {len(known):,} different labels from {known[0]} to "
