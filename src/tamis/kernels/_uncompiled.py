@@ -88,6 +88,16 @@ class _Clock:
 _clock, _lock = _Clock(), threading.RLock()
 
 
+def _unlock() -> None:
+    """Make a new lock after a fork: a thread that held the old one is not in the child."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
+
+
 def _range(*bounds: int) -> range:
     """Return a range; every loop over one looks at the clock."""
     steps = range(*bounds)
