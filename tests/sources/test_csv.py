@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.sources.axis import to_columns
+from tamis.sources.text import csv_text
 from tamis.sources.text.csv_table import open_csv
 from waiting import PATIENCE
 
@@ -358,3 +359,13 @@ def test_what_is_no_date_in_a_column_of_dates_is_an_error(tmp_path):
     # Dates of both orders are dates, and are not read where they are left out.
     (tmp_path / "a.csv").write_bytes(text + b"31/12/2024,1,1\n12/31/2024,1,1\n")
     assert open_csv(tmp_path / "a.csv", "y", dates="ignore").n_rows == 3_002
+
+
+def test_a_file_too_wide_for_the_memory_is_refused_before_it_is_filled(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("y" + "," * 200 + "\n" + "".join(f"{i % 2}{',' * 200}\n" for i in range(4)))
+    monkeypatch.setattr(csv_text, "available_bytes", lambda: 201 * 12_000.0)
+    assert tamis.open(path, target="y").n_rows == 4
+    monkeypatch.setattr(csv_text, "available_bytes", lambda: 200 * 12_000.0)
+    with pytest.raises(SourceError, match=r"a\.csv has 201 columns, which need about 0\.0 GB as"):
+        tamis.open(path, target="y")

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tamis.core.errors import SourceError, warn
+from tamis.core.process_memory import available_bytes
 from tamis.sources.text.dialect import Dialect
 from tamis.sources.text_files import OF_WINDOWS, TextFile
 
@@ -42,6 +43,10 @@ def usual_gaps(more: Sequence[str] = ()) -> list[str]:
     import pyarrow.csv
 
     return [*pyarrow.csv.ConvertOptions().null_values, "NA", "N/A", *more]
+
+
+#: Bytes that Arrow needs for a column of a CSV file, however few rows there are.
+_PER_COLUMN = 12_000
 
 
 class CsvText:
@@ -84,6 +89,7 @@ class CsvText:
         self._is_renamed, self._lenient = False, lenient
         self._ragged: dict[int, int] = {}
         self._block = min(_BLOCK, longest_line)
+        self._refuse_too_wide()
         schema: Any = None
         while schema is None:
             try:
@@ -103,6 +109,16 @@ class CsvText:
         self._is_renamed = found != self.names
         self.number = {name: j for j, name in reversed(list(enumerate(self.names)))}
         self.guessed = dict(zip(self.names, schema.types, strict=True))
+
+    def _refuse_too_wide(self) -> None:
+        """Raise an error if Arrow would need more memory for the columns than there is."""
+        width = max(map(len, self.dialect.sample), default=0)
+        if (size := width * _PER_COLUMN) > available_bytes():
+            raise SourceError(
+                f"{self.path} has {width:,} columns, which need about {size / 1e9:,.1f} GB as CSV, "
+                "more than there is; write svmlight text, or one line for each row, feature and "
+                "value (long=, --long)"
+            )
 
     def batches(self, types: Mapping[str, Any], *, raw: bool = False) -> Iterator[Any]:
         """Stream record batches of some columns, given with their types.
