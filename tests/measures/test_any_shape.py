@@ -137,8 +137,8 @@ def test_relevance_and_pairs_equal_a_slow_reference(n: int, n_classes: int) -> N
             args = X[:, other], X[:, j], y, codes[other], codes[j]
             assert behind[at] == pytest.approx(beyond(*args), abs=1e-9)
     every = np.arange(X.shape[1])
-    last, found = panel.beyond_last(ready, every), panel.beyond_many(ready, every)
-    assert all(np.array_equal(last[i], found[i][:, -1]) for i in range(3))
+    found, among = panel.beyond_many(ready, every), panel.among(ready, every, np.array(varied))
+    assert np.array_equal(found, among)  # kept or not
 
 
 def test_pairs_of_sparse_flags_equal_a_slow_reference() -> None:
@@ -166,9 +166,9 @@ def test_pairs_of_sparse_flags_equal_a_slow_reference() -> None:
             same = np.array_equal(X[:, i], X[:, j])
             expected = 1.0 if same else max(abs(r), np.sqrt(info))
             assert pairs[i, j] == pytest.approx(expected, abs=1e-9)
-    last = panel.beyond_last(ready, np.arange(12))
-    for values, found in zip(last, (pairs, ahead, behind), strict=True):
-        assert np.array_equal(values, found[:, -1])
+    few = np.array([7, 2, 11])
+    among = panel.among(ready, few, np.arange(12))
+    assert np.array_equal(among, np.array([pairs, ahead, behind])[:, few])
 
 
 def test_a_numeric_target_is_its_ranks_and_its_bins() -> None:

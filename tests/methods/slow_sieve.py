@@ -11,6 +11,9 @@ import numpy.typing as npt
 #: Numbers that differ by less are tied.
 NEAR = 1e-12
 
+#: A newcomer that says less than this many times the lowest worth in a full pool is too weak.
+WEAK = 1.5
+
 
 @dataclass
 class SlowSieve:
@@ -55,8 +58,17 @@ class SlowSieve:
             return False
         return bool(self.D[weak, strong] * self.R[strong] ** self.gamma >= self.R[weak] - NEAR)
 
+    def is_too_weak(self, f: int) -> bool:
+        """Whether a newcomer is dropped without being compared."""
+        if len(self.pool) < self.capacity:
+            return False
+        least = min(self.worth(y, self.pool) for y in self.pool)
+        return bool(self.R[f] ** 2 < WEAK * least - NEAR)
+
     def arrive(self, f: int) -> list[int]:
         """Take a feature; return what is kept."""
+        if self.is_too_weak(f):
+            return self.kept(self.n_features)
         if not any(self.R[y] >= self.R[f] - NEAR and self.redundant(f, y) for y in self.pool):
             self.pool = [y for y in self.pool if not self.redundant(y, f)]
             self.pool.append(f)

@@ -155,9 +155,12 @@ def osfs_world(make, measure, X, y, world, *, largest, drops_itself, turns=None)
     return shadow
 
 
-def sieve_world(make, measure, X, y, world, *, copy=0.98):
-    """Return how many decoys a world of Sieve keeps; only copies are redundant."""
-    fakes, shadow, width = decoys(X, y, 0, world), [], X.shape[1]
+def sieve_world(make, measure, X, y, world, *, copy=0.98, capacity=200, tell=False):
+    """Return how many decoys a world of Sieve keeps; only copies are redundant.
+
+    If asked to `tell`, also the columns whose decoys were too weak for a full pool.
+    """
+    weak, fakes, shadow, width = [], decoys(X, y, 0, world), [], X.shape[1]
     every = ColumnBlock.of(np.column_stack([X, fakes]))
     panel = measure.panel(Target.of(y))
     ready = panel.prepare(every, np.arange(2 * width))
@@ -167,6 +170,13 @@ def sieve_world(make, measure, X, y, world, *, copy=0.98):
     dependence, given, _ = panel.beyond_many(ready, np.arange(2 * width))
     relevance = np.asarray(measure.relevance(np.column_stack([X, fakes]), y))
     dependent = measure.relevance(fakes, y).dependent
+
+    def worth(i, among):
+        stronger = [given[i, k] for k in among if relevance[k] > relevance[i]]
+        alone = relevance[i] ** 2
+        mean = np.mean([given[i, k] if k != i else alone for k in among])
+        return min([alone, *stronger]) / 2 + mean / 2
+
     for j in range(width):
         pool = make().fit(X[:, : j + 1], y)
         pool = sorted(pool.ranking_.tolist())
@@ -178,6 +188,9 @@ def sieve_world(make, measure, X, y, world, *, copy=0.98):
         if not dependent[j]:
             continue
         me = j + width
+        if len(pool) == capacity and relevance[me] ** 2 < 1.5 * min(worth(r, pool) for r in pool):
+            weak.append(j)
+            continue
         if any(dependence[me, r] >= copy and relevance[r] >= relevance[me] for r in pool):
             continue
         if any(
@@ -188,13 +201,7 @@ def sieve_world(make, measure, X, y, world, *, copy=0.98):
         shadow = [d for d in shadow if dependence[me, d + width] < copy] + [j]
     present = [*pool, *(d + width for d in shadow)]
     places = min(make().n_features, len(pool))
-
-    def worth(i):
-        stronger = [given[i, k] for k in present if relevance[k] > relevance[i]]
-        alone = relevance[i] ** 2
-        mean = np.mean([given[i, k] if k != i else alone for k in present])
-        return min([alone, *stronger]) / 2 + mean / 2
-
     while sum(i < width for i in present) > places:
-        present.remove(min(present, key=worth))
-    return min(sum(i >= width for i in present), make().n_features)
+        present.remove(min(present, key=lambda i: worth(i, present)))
+    count = min(sum(i >= width for i in present), make().n_features)
+    return (count, weak) if tell else count

@@ -150,6 +150,23 @@ def test_decoys_compete_for_the_places_of_sieve(size, world):
     assert found.false_keeps_.worlds[world] == expected
 
 
+@pytest.mark.parametrize("world", [0, 1])
+def test_decoys_that_are_too_weak_for_a_full_pool_are_dropped(world, monkeypatch):
+    """As columns are; the pool is full with eight features."""
+    monkeypatch.setattr("tamis.methods.streaming.sieve.LEAST_POOL", 8)
+    X, y = planted(3, width=48)
+    measure = tamis.AnyShape(alpha=0.6)
+    found = tamis.Sieve(measure, n_features=3, shadows=2).fit(X, y)
+    assert "weak" in {found.log_.reason_of(j) for j in range(48)}
+    expected, dropped = sieve_world(
+        lambda: tamis.Sieve(measure, n_features=3), measure, X, y, world, capacity=8, tell=True
+    )
+    assert dropped
+    assert found.false_keeps_.worlds[world] == expected
+    held = found._selector._shadows.worlds[world].features
+    assert not set(dropped) & set(held.tolist())
+
+
 @WORLDS
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_numbers_survive_the_disk(make, tmp_path):

@@ -23,7 +23,7 @@ import tamis
 from tamis.checks.data import assert_same_log
 from tamis.cli.main import cli
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Verdict
+from tamis.core.decisions import Decision, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.engine.persistent.selection import Selection
@@ -89,10 +89,12 @@ class LookUpPanel(Panel):
             out[:, :, places] = found
         return found
 
-    def beyond_last(
-        self, columns: Any, picks: npt.NDArray[np.intp], out: Any, place: int, to: int
-    ) -> None:
-        out[:, to:, place] = self.beyond_many(columns, picks)[:, :, -1]
+    def among(
+        self, columns: Any, picks: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
+    ) -> Floats:
+        which = np.ix_([columns[i] for i in picks], [columns[i] for i in others])
+        c = np.rint(self.tables.c * 2.0**40) / 2.0**40
+        return np.array([self.tables.D[which], c[which], c.T[which]])
 
     def cutoffs(self, column: Any) -> Floats:
         raise NotImplementedError
@@ -173,6 +175,14 @@ class OneAtATime(SieveStream):
 
     def _take_one(self, arrival: Arrival) -> None:
         pool, column, panel = self._kept, arrival.column, self._kept.panel
+        if len(pool) == pool.capacity:
+            least = pool.weigh(1).worth[int(pool.weigh(1).order[0])]
+            alone = round(arrival.relevance**2 * 2**40) / 2**40
+            if alone < 1.5 * least - 1e-12:
+                self.log_.append(
+                    Decision(arrival.feature, "weak", arrival.relevance, alone, float(least))
+                )
+                return
         if isinstance(panel, LookUpPanel):
             pairs = panel.beyond_many([column], np.zeros(1, np.intp))[:, 0]
         else:
@@ -237,6 +247,35 @@ def test_on_numbers_and_on_flags_too(monkeypatch: pytest.MonkeyPatch) -> None:
             expected = clone(sieve).fit(table, y)
         assert_same_log(found.log_, expected.log_, "in blocks")
         assert found.ranking_.tolist() == expected.ranking_.tolist()
+
+
+def test_a_weak_column_is_not_compared_with_a_full_pool() -> None:
+    """It must say 1.5 times what the least of the pool is worth; before, any column enters."""
+    R = np.array([0.1, 0.9, 0.8, 0.7, 0.5, 0.1, 0.48])
+    c = np.tile(R[:, np.newaxis] ** 2, 7)  # no column says anything about another
+    rule = SieveRule(LookUp(Tables(R, np.eye(7), c)), n_features=1)
+    found = rule.to_selector()
+    found.start(Y)
+    found._kept.capacity = 4
+    found.update(found.score(ColumnBlock(0, 4, columns(7))))
+    reasons = [found.log_.reason_of(f) for f in range(7)]
+    assert reasons == ["least alone", "kept", *["reserve alone"] * 3, "weak", "weak"]
+    assert found.held_features.tolist() == [1, 2, 3, 4]
+    assert found.log_.why(5) == (
+        "x5 was dropped as too weak: alone it says 0.01 of the class, less than 1.5 times what the "
+        "weakest feature of the full pool is worth (0.25)"
+    )
+
+
+def test_a_weak_column_costs_no_pair_value() -> None:
+    found = SieveRule(n_features=5, measure=tamis.AnyShape(alpha=0.8)).to_selector()
+    found.start(CLASSES)
+    found.update(found.score(ColumnBlock(0, len(X), X)))
+    reasons = [found.log_.reason_of(f) for f in range(X.shape[1])]
+    before, weak = found.work_["pair_values"], X[:, [reasons.index("weak")]]
+    found.update(found.score(ColumnBlock(X.shape[1], len(X), weak)))
+    assert found.log_.reason_of(X.shape[1]) == "weak"
+    assert found.work_["pair_values"] == before
 
 
 def test_the_pool_holds_twice_as_many_as_are_kept() -> None:
@@ -355,7 +394,12 @@ def test_a_number_is_a_target_too() -> None:
 def test_every_way_out_has_its_sentence() -> None:
     found = tamis.Sieve(n_features=5, alpha=0.8).fit(X, CLASSES)
     told = {found.log_.reason_of(f): found.why(f) for f in range(X.shape[1])}
-    assert {"irrelevant", "kept", "reserve", "least", "displaced", "copy"} <= set(told)
+    assert {"irrelevant", "kept", "reserve", "least", "displaced", "copy", "weak"} <= set(told)
+    assert re.search(
+        r"^x\d+ was dropped as too weak: alone it says 0\.\d+ of the class, less than 1\.5 times "
+        r"what the weakest feature of the full pool is worth \(0\.\d+\)$",
+        told["weak"],
+    )
     assert re.search(
         r"^x\d+ was dropped: of 201 it was least worth keeping \(0\.\d+\); once x\d+ is known it "
         r"says 0(\.\d+)? of the class$",

@@ -96,56 +96,6 @@ def pair_shapes(
 
 
 @jit
-def pair_shapes_with(
-    indptr, rows, codes, scores, level_counts, n_bins, backgrounds, bases, squares, exact, which,
-    lo, hi, kept_rows, kept_codes, kept_scores, kept_bins, kept_background, kept_base,
-    kept_squares, kept_exact, groups, weights, group_counts, norms, entropies, per_nat, to, place,
-    out,
-):  # fmt: skip
-    """Compare prepared columns which[lo..hi-1] with one kept column, as `pair_shapes` does."""
-    n, n_groups = len(groups), len(group_counts)
-    freedom = 1 if len(weights) > 0 else n_groups - 1
-    kept_classes = np.empty((kept_bins, n_groups), np.int64)
-    kept_parts = np.empty((1, len(norms)))
-    kept_alone, kept_joint = kept_table(
-        kept_rows, kept_codes, kept_scores, kept_background, kept_base, kept_squares, groups,
-        weights, group_counts, norms, entropies, kept_classes, kept_parts[0],
-    )  # fmt: skip
-    code_of, score_of, given = np.empty(n, np.int64), np.empty(n), len(out) == 3
-    code_of[:] = -1
-    for t in range(len(kept_rows)):
-        code_of[kept_rows[t]], score_of[kept_rows[t]] = kept_codes[t], kept_scores[t]
-    own = np.empty((level_counts.shape[1], n_groups), np.int64)
-    sums, part = np.empty(len(norms)), np.empty(len(norms))
-    occupied = np.empty(level_counts.shape[1], np.int64)
-    room = np.empty(kept_bins * level_counts.shape[1] * n_groups, np.int32)
-    for i in range(lo, hi):
-        j = which[i]
-        first, last, width, background = indptr[j], indptr[j + 1], n_bins[j], backgrounds[j]
-        _own_table(
-            rows[first:last], codes[first:last], scores[first:last], width, background, bases[j],
-            squares[j], level_counts[j], groups, weights, group_counts, norms, given, own, sums,
-            part,
-        )  # fmt: skip
-        counts = room[: kept_bins * width * n_groups].reshape(-1, width * n_groups)
-        counts[:] = 0
-        product = 0.0
-        for t in range(first, last):
-            row = rows[t]
-            if code_of[row] >= 0:
-                counts[code_of[row], codes[t] * n_groups + groups[row]] += 1
-                product += scores[t] * score_of[row]
-        alone, joint = _sums_of(own, width, n_groups, entropies)
-        out[0, to + i, place], one, other = _evaluate(
-            counts, kept_classes, 0, len(counts), kept_alone, kept_joint, kept_background,
-            kept_base, kept_squares, kept_exact, kept_parts, 0, own, width, alone, joint,
-            background, bases[j], squares[j], exact[j], part, product, n, n_groups, freedom,
-            entropies, per_nat, given, occupied,
-        )  # fmt: skip
-        out[1, to + i, place], out[2, to + i, place] = rounded_worth(one), rounded_worth(other)
-
-
-@jit
 def _own_table(
     rows, codes, scores, width, background, base, squares, level_counts, groups, weights,
     group_counts, norms, given, own, sums, part,

@@ -12,8 +12,6 @@ The worth of i among the present features is half its limit, the least of ``left
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
@@ -21,8 +19,18 @@ from tamis.kernels.flag_pairs import rounded_worth
 
 #: What happened to a feature, in events. The last four name the feature that sets the limit;
 #: `ALONE` is added where there is none.
-COPY, EXPLAINED, KEPT, RETURNED, LEAST, RESERVE, DISPLACED, PUSHED_OUT = range(8)
+COPY, EXPLAINED, WEAK, KEPT, RETURNED, LEAST, RESERVE, DISPLACED, PUSHED_OUT = range(9)
 ALONE = 4
+
+#: Where `walk` counts events, says why it ended, and how large the pool is.
+EVENTS, ENDED, SIZE = range(3)
+
+#: Why it ended: there are no more newcomers; the next one would enter; it evicts features that it
+#: makes redundant; or it was not compared.
+END, ENTERS, EVICTS, UNKNOWN = range(4)
+
+#: So many slots are looked at together.
+BLOCK = 16
 
 #: Far more than rounding changes what a feature is worth.
 SLACK = 1e-9
@@ -44,7 +52,7 @@ def enter(
     new = 0
     while taken[new]:
         new += 1
-    alone = rounded_worth(own * own)
+    alone = rounded_worth(own**2)
     total, least, by, place = alone, alone, -1, 0
     for s in slots:
         left[new, s] = given[s, new] = mine[s]
@@ -94,45 +102,56 @@ def leave_in_turn(
     written is by age: `worth` at the time of leaving, or among those left at the end; `limits`, and
     `limiters`, the feature that sets the limit (-1: itself).
     """
-    n = len(slots)
-    age = np.empty(len(left), np.int64)
-    # What is present, in no order: side by side, because it is read in every turn.
-    present, ranks, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    total, least, stays = np.empty(n), np.empty(n), np.empty(n, np.bool_)
+    n, width = len(slots), 0
+    for s in slots:
+        width = max(width, s + 1)
+    whole = (width + BLOCK - 1) // BLOCK * BLOCK
+    age, place, n_limited = np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(width, np.int64)
+    present, by = slots.copy(), limited_by[:width].copy()
+    total, least, half = sums[:width].copy(), limit[:width].copy(), np.full(width, np.inf)
     for k in range(n):
         s = slots[k]
-        age[s], present[k], ranks[k], by[k] = k, s, rank[s], limited_by[s]
-        total[k], least[k], stays[k] = sums[s], limit[s], k < required
-    # Divisions are most of the work: a product tells first which features may be worth least.
-    near, lowest_near, within = np.empty(n), np.inf, resolution + SLACK
-    for k in range(n):
-        near[k] = np.inf if stays[k] else 0.5 * least[k] + 0.5 * total[k] * (1.0 / n)
-        lowest_near = min(lowest_near, near[k])
-    some, now = np.empty(n, np.int64), np.empty(n)
+        age[s] = place[s] = k
+        if by[s] >= 0:
+            n_limited[by[s]] += 1
+        if k >= required:
+            half[s] = 0.5 * least[s]
+    # Divisions are most of the work: a product tells first which features may be worth least. What
+    # has left, or must stay, is infinite.
+    near, lowest = np.full(whole, np.inf), np.empty(whole // BLOCK)
+    within, none = resolution + SLACK, np.zeros(width)
+    gone_row = none
     for size in range(n, down_to, -1):
-        out = _least_worth(
-            near, lowest_near + within, least, total, size, stays, ranks, resolution, some, now
+        _near(gone_row, total, half, 0.5 / size, near)
+        out, worth_out = _least_worth(
+            near, _lowest(near, lowest) + within, lowest, least, total, size, rank, resolution
         )
-        gone, last = present[out], size - 1
-        at = age[gone]
-        order[n - size], worth[at], limits[at] = at, now[out], least[out]
+        at, last = age[out], size - 1
+        order[n - size], worth[at], limits[at] = at, worth_out, least[out]
         limiters[at] = age[by[out]] if by[out] >= 0 else -1
-        present[out], ranks[out], stays[out] = present[last], ranks[last], stays[last]
-        total[out], least[out], by[out] = total[last], least[last], by[last]
-        lowest_near, share = np.inf, 1.0 / max(1, last)
+        present[place[out]] = present[last]
+        place[present[last]] = place[out]
+        half[out], gone_row = np.inf, given[out]
+        if by[out] >= 0:
+            n_limited[by[out]] -= 1
+        if n_limited[out] == 0:
+            continue
         for k in range(last):
-            total[k] -= given[gone, present[k]]
-            if by[k] == gone:
-                least[k], by[k] = _limit(left, rank, age, present, last, present[k])
-            near[k] = np.inf if stays[k] else 0.5 * least[k] + 0.5 * total[k] * share
-            lowest_near = min(lowest_near, near[k])
-    left_over = np.empty(n, np.bool_)
-    left_over[:] = False
+            s = present[k]
+            if by[s] == out:
+                least[s], by[s] = _limit(left, rank, age, present, last, s)
+                if by[s] >= 0:
+                    n_limited[by[s]] += 1
+                if age[s] >= required:
+                    half[s] = 0.5 * least[s]
+    _near(gone_row, total, half, 0.0, near)  # the totals without the last one
+    left_over = np.zeros(n, np.bool_)
     for k in range(down_to):
-        at = age[present[k]]
+        s = present[k]
+        at = age[s]
         left_over[at] = True
-        worth[at], limits[at] = worth_of(least[k], total[k], down_to), least[k]
-        limiters[at] = age[by[k]] if by[k] >= 0 else -1
+        worth[at], limits[at] = worth_of(least[s], total[s], down_to), least[s]
+        limiters[at] = age[by[s]] if by[s] >= 0 else -1
     at = n - down_to
     for feature in range(n):
         if left_over[feature]:
@@ -141,72 +160,184 @@ def leave_in_turn(
 
 
 @inline
-def _least_worth(
-    near, nearly_lowest, least, total, size, stays, ranks, resolution, some, now
-):  # fmt: skip
-    """Return the least relevant of those of least worth, of those that are `near` it."""
-    lowest, n_some = np.inf, 0
-    for k in range(size):
-        if near[k] <= nearly_lowest and not stays[k]:
-            now[k] = worth_of(least[k], total[k], size)
-            lowest = min(lowest, now[k])
-            some[n_some] = k
-            n_some += 1
-    lowest, out = lowest + resolution, -1
-    for m in range(n_some):
-        k = some[m]
-        if now[k] <= lowest and (out < 0 or ranks[k] > ranks[out]):
-            out = k
-    return out
+def _near(row, total, half, share, near):
+    """Subtract a row from the totals, and write about what each feature is worth."""
+    for s in range(len(total)):
+        total[s] -= row[s]
+        near[s] = half[s] + total[s] * share
+
+
+@inline
+def _lowest(near, lowest):
+    """Return the least number, and write the least of each block."""
+    least = np.inf
+    for b in range(len(lowest)):
+        first = b * BLOCK
+        one, two, three, four = near[first], near[first + 1], near[first + 2], near[first + 3]
+        for s in range(first + 4, first + BLOCK, 4):
+            one = near[s] if near[s] < one else one
+            two = near[s + 1] if near[s + 1] < two else two
+            three = near[s + 2] if near[s + 2] < three else three
+            four = near[s + 3] if near[s + 3] < four else four
+        one, three = one if one < two else two, three if three < four else four
+        lowest[b] = one if one < three else three
+        least = lowest[b] if lowest[b] < least else least
+    return least
+
+
+@inline
+def _least_worth(near, nearly_lowest, lowest, least, total, size, rank, resolution):
+    """Return the least relevant of those of least worth, of those `near` it; and what it is worth.
+
+    `lowest` is the least of each block of `near`.
+    """
+    worth, out, of_out = np.inf, -1, np.inf
+    for b in range(len(lowest)):
+        if lowest[b] <= nearly_lowest:
+            for s in range(b * BLOCK, (b + 1) * BLOCK):
+                if near[s] <= nearly_lowest:
+                    worth = min(worth, worth_of(least[s], total[s], size))
+    for b in range(len(lowest)):
+        if lowest[b] <= nearly_lowest:
+            for s in range(b * BLOCK, (b + 1) * BLOCK):
+                if near[s] <= nearly_lowest:
+                    now = worth_of(least[s], total[s], size)
+                    if now <= worth + resolution and (out < 0 or rank[s] > rank[out]):
+                        out, of_out = s, now
+    return out, of_out
 
 
 @jit
-def drop_newcomers(
-    first, pairs, features, relevance, rounded, keys, pool_features, slots, kept_relevance,
-    kept_rounded, kept_keys, sums, limit, is_full, required, exponent, copies_from, resolution,
+def walk(
+    first, most, at_once, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
+    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded,
+    kept_keys, n, required, n_features, capacity, exponent, copies_from, weak_below, resolution,
     counts, settled_by, told, codes, numbers, causes,
 ):  # fmt: skip
-    """Drop newcomers first, first + 1, ...; return the first that changes the pool, or their end.
+    """Let newcomers first, first + 1, ... meet the pool; at most `most` of them enter it.
 
-    Rows of `pairs[k]` belong to newcomers, columns to slots. Each drop is an event. `counts` holds
-    the number of events, and gets whether that newcomer evicts a feature that it makes redundant.
+    If `at_once`, the first one enters, whatever it is like.
+    ``pairs[:, rows[i], s]`` belong to newcomer i and slot s, ``among[:, rows[i], places[j]]`` to two
+    newcomers. A row of -1 means that a newcomer was not compared with the pool, a place of -1 that
+    others were not compared with it: then it is not taken in. `pool_features`, `is_kept` and
+    `slots` hold the n features of the pool, oldest first, and have room for one more.
+
+    Everything that happens is an event. `counts` holds the number of events, why the walk ended,
+    and the size of the pool. Returns the newcomer at which it ended.
     """
-    dependence, mine, theirs = pairs[0], pairs[1], pairs[2]
-    n = len(slots)
-    is_stronger = np.empty(n, np.bool_)
+    entered, i = 0, first
+    while True:
+        if entered or not at_once:
+            i = _drop_newcomers(
+                i, pairs, rows, features, relevance, rounded, keys, pool_features, slots[:n],
+                kept_relevance, kept_rounded, kept_keys, sums, limit, n >= capacity, required,
+                exponent, copies_from, weak_below, resolution, counts, settled_by, told, codes,
+                numbers, causes,
+            )  # fmt: skip
+            counts[SIZE] = n
+            if counts[ENDED] != ENTERS or entered == most or places[i] < 0:
+                return i
+        n = _take_in(
+            i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
+            is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance,
+            kept_rounded, kept_keys, n, required, n_features, capacity, resolution, counts,
+            settled_by, told, codes, numbers, causes,
+        )  # fmt: skip
+        entered += 1
+        i += 1
+
+
+@jit
+def _drop_newcomers(
+    first, pairs, rows, features, relevance, rounded, keys, pool_features, slots, kept_relevance,
+    kept_rounded, kept_keys, sums, limit, is_full, required, exponent, copies_from, weak_below,
+    resolution, counts, settled_by, told, codes, numbers, causes,
+):  # fmt: skip
+    """Drop newcomers first, first + 1, ...; return the first that is not dropped, or their end."""
+    is_stronger = np.empty(len(slots), np.bool_)
+    least = lowest_worth(slots, required, sums, limit) if is_full else 0.0
     for i in range(first, len(features)):
-        own = relevance[i]
-        cause, evicts, value, level = -1, False, 0.0, 0.0
-        for k in range(n):
-            s = slots[k]
-            other, d = kept_relevance[s], dependence[i, s]
-            is_stronger[k] = kept_rounded[s] > rounded[i] or (
-                kept_rounded[s] == rounded[i] and kept_keys[s] <= keys[i]
-            )
-            passed = 0.0 if np.isinf(exponent) else d * math.pow(max(own, other), exponent)
-            if d < copies_from and passed < min(own, other) - resolution:
-                continue
-            if not is_stronger[k]:
-                evicts = True
-            elif cause < 0 or d > value:
-                cause, value, level = k, d, passed
-        code = COPY if value >= copies_from else EXPLAINED
-        if cause < 0:
-            counts[1] = evicts
-            if evicts or not is_full:
+        own, row = relevance[i], rows[i]
+        alone = rounded_worth(own**2)
+        if is_full and alone < weak_below * least - resolution:
+            code, value, level, cause = WEAK, alone, least, -1
+        elif row < 0:
+            counts[ENDED] = UNKNOWN
+            return i
+        else:
+            code, value, level, cause, evicts = _decide(
+                pairs, row, own, rounded[i], keys[i], slots, kept_relevance, kept_rounded,
+                kept_keys, sums, limit, is_full, required, exponent, copies_from, resolution,
+                is_stronger,
+            )  # fmt: skip
+            if code < 0:
+                counts[ENDED] = EVICTS if evicts else ENTERS
                 return i
-            leaves, value, level, cause = _is_worth_least(
-                mine[i], theirs[i], own, is_stronger, slots, required, sums, limit, resolution
-            )
-            if not leaves:
-                return i
-            code = LEAST
         by = pool_features[cause] if cause >= 0 else -1
         _tell(
             counts, settled_by, told, codes, numbers, causes, features[i], features[i], code, own,
             value, level, by,
         )  # fmt: skip
+    counts[ENDED] = END
     return len(features)
+
+
+@jit
+def would_enter(
+    pairs, which, relevance, rounded, keys, slots, kept_relevance, kept_rounded, kept_keys, sums,
+    limit, is_full, required, exponent, copies_from, resolution, answers,
+):  # fmt: skip
+    """Write whether newcomers, those of each row of `pairs`, would enter the pool as it is now."""
+    is_stronger = np.empty(len(slots), np.bool_)
+    for row in range(len(which)):
+        i = which[row]
+        answers[row] = _decide(
+            pairs, row, relevance[i], rounded[i], keys[i], slots, kept_relevance, kept_rounded,
+            kept_keys, sums, limit, is_full, required, exponent, copies_from, resolution,
+            is_stronger,
+        )[0] < 0  # fmt: skip
+
+
+@jit
+def _decide(
+    pairs, row, own, own_rounded, key, slots, kept_relevance, kept_rounded, kept_keys, sums, limit,
+    is_full, required, exponent, copies_from, resolution, is_stronger,
+):  # fmt: skip
+    """Return why a newcomer is dropped, its two numbers and the position of the cause.
+
+    The first is -1 if it is not. At last comes whether it makes a feature of the pool redundant.
+    """
+    cause, evicts, value, level = -1, False, 0.0, 0.0
+    for k in range(len(slots)):
+        s = slots[k]
+        other, d = kept_relevance[s], pairs[0, row, s]
+        is_stronger[k] = kept_rounded[s] > own_rounded or (
+            kept_rounded[s] == own_rounded and kept_keys[s] <= key
+        )
+        passed = 0.0 if np.isinf(exponent) else d * max(own, other) ** exponent
+        if d < copies_from and passed < min(own, other) - resolution:
+            continue
+        if not is_stronger[k]:
+            evicts = True
+        elif cause < 0 or d > value:
+            cause, value, level = k, d, passed
+    if cause >= 0:
+        return COPY if value >= copies_from else EXPLAINED, value, level, cause, False
+    if evicts or not is_full:
+        return -1, value, level, cause, evicts
+    leaves, value, level, cause = _is_worth_least(
+        pairs[1, row], pairs[2, row], own, is_stronger, slots, required, sums, limit, resolution
+    )
+    return LEAST if leaves else -1, value, level, cause, False
+
+
+@jit
+def lowest_worth(slots, required, sums, limit):
+    """Return what the feature is worth that would leave first; the `required` oldest never do."""
+    n, least = len(slots), np.inf
+    for k in range(required, n):
+        least = min(least, worth_of(limit[slots[k]], sums[slots[k]], n))
+    return least
 
 
 @inline
@@ -215,69 +346,67 @@ def _tell(
     cause,
 ):  # fmt: skip
     """Add an event; `code` is without `ALONE`."""
-    e = counts[0]
+    e = counts[EVENTS]
     settled_by[e], told[e], causes[e] = by, feature, cause
     codes[e] = code + ALONE if code >= LEAST and cause < 0 else code
     numbers[e, 0], numbers[e, 1] = relevance, value
     numbers[e, 2] = np.nan if code >= LEAST and cause < 0 else level
-    counts[0] = e + 1
+    counts[EVENTS] = e + 1
 
 
 @jit
-def take_in(
-    i, pairs, features, relevance, rounded, keys, cutoffs, pool_features, was_kept, slots, left,
-    given, sums, limit, limited_by, rank, kept_relevance, kept_rounded, kept_keys, required,
-    n_features, capacity, resolution, new_features, new_kept, new_slots, counts, settled_by, told,
-    codes, numbers, causes,
+def _take_in(
+    i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
+    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded, kept_keys, n,
+    required, n_features, capacity, resolution, counts, settled_by, told, codes, numbers, causes,
 ):  # fmt: skip
     """Let newcomer i enter, and the feature of least worth leave if there are too many.
 
-    Everything that this changes is an event. The features of the pool are copied to `new_features`,
-    `new_kept` and `new_slots`, oldest first. Returns the position that left, or -1.
+    Returns the size of the pool.
     """
-    n = len(slots)
-    for k in range(n):
-        new_features[k], new_slots[k] = pool_features[k], slots[k]
-    new_features[n] = features[i]
-    new_slots[n] = enter(
-        left, given, sums, limit, limited_by, kept_relevance, kept_rounded, kept_keys, rank, slots,
-        pairs[1, i], pairs[2, i], relevance[i], rounded[i], keys[i],
+    row, size = rows[i], n + 1
+    new = enter(
+        left, given, sums, limit, limited_by, kept_relevance, kept_rounded, kept_keys, rank,
+        slots[:n], pairs[1, row], pairs[2, row], relevance[i], rounded[i], keys[i],
     )  # fmt: skip
-    size = n + 1
+    pool_features[n], slots[n], is_kept[n] = features[i], new, False
+    for later in range(row + 1, pairs.shape[1]):
+        for which in range(3):
+            pairs[which, later, new] = among[which, later, places[i]]
     stay = min(size, max(n_features, required))
     order, limiters = np.empty(size, np.int64), np.empty(size, np.int64)
     worth, limits = np.empty(size), np.empty(size)
     leave_in_turn(
-        left, given, sums, limit, limited_by, rank, new_slots, required, stay, resolution, order,
+        left, given, sums, limit, limited_by, rank, slots[:size], required, stay, resolution, order,
         worth, limits, limiters,
     )  # fmt: skip
-    for k in range(size):
-        new_kept[k] = False
+    is_left = np.zeros(size, np.bool_)
     for k in range(size - stay, size):
-        new_kept[order[k]] = True
+        is_left[order[k]] = True
     out = order[0] if size > capacity else -1
     # What is no longer kept comes first, then the newcomer, then what is kept again.
     for step in range(4):
         for k in range(size):
-            code = _code_of(step, k == n, k < n and was_kept[k], new_kept[k], k == out)
+            code = _code_of(step, k == n, is_kept[k], is_left[k], k == out)
             if code < 0:
                 continue
             by, level = -1, np.nan
             if code == KEPT:
                 level = cutoffs[i]
             elif code != RETURNED and limiters[k] >= 0:
-                by, level = new_features[limiters[k]], limits[k]
+                by, level = pool_features[limiters[k]], limits[k]
             _tell(
-                counts, settled_by, told, codes, numbers, causes, features[i], new_features[k],
-                code, kept_relevance[new_slots[k]], worth[k], level, by,
+                counts, settled_by, told, codes, numbers, causes, features[i], pool_features[k],
+                code, kept_relevance[slots[k]], worth[k], level, by,
             )  # fmt: skip
-    if out >= 0:
-        gone = new_slots[out]
-        for k in range(out, n):
-            new_features[k], new_slots[k] = new_features[k + 1], new_slots[k + 1]
-            new_kept[k] = new_kept[k + 1]
-        leave(left, given, sums, limit, limited_by, rank, new_slots[:n], gone)
-    return out
+    is_kept[:size] = is_left
+    if out < 0:
+        return size
+    gone = slots[out]
+    for k in range(out, n):
+        pool_features[k], slots[k], is_kept[k] = pool_features[k + 1], slots[k + 1], is_kept[k + 1]
+    leave(left, given, sums, limit, limited_by, rank, slots[:n], gone)
+    return n
 
 
 @inline
@@ -305,7 +434,7 @@ def _is_worth_least(
     This says sooner what `leave_in_turn` would say with the newcomer in the pool.
     """
     n = len(slots)
-    alone = rounded_worth(relevance * relevance)
+    alone = rounded_worth(relevance**2)
     least, by, total = alone, -1, alone
     for k in range(n):
         s = slots[k]

@@ -20,7 +20,7 @@ from tamis.core.target import Target
 from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import MOST_MARKED, attained, exact_tests, law_of_counts
 from tamis.kernels.rank_sums import rank_sum_tests
-from tamis.kernels.shape_pairs import list_columns, pair_shapes, pair_shapes_with
+from tamis.kernels.shape_pairs import list_columns, pair_shapes
 from tamis.kernels.shapes import (
     MOST_BINS,
     ROWS_A_BIN,
@@ -523,11 +523,10 @@ class ShapePanel(RowListPanel):
 
     def __init__(self, target: Target, measure: AnyShape) -> None:
         super().__init__(target.n_rows, measure)
-        form = _form_of(target)
+        form, self._target = _form_of(target), target
         self._target_arrays = form.groups, form.weights, form.counts, form.norms
         self._slots["parts"] = np.zeros((0, len(form.norms)))
         self._cells["classes"] = np.zeros((0, len(form.counts)), np.int64)
-        self._last: Any = None
         self._waiting: list[Any] = []  # columns whose entries are not listed yet
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
@@ -558,35 +557,14 @@ class ShapePanel(RowListPanel):
             out = np.zeros((3, len(picks), len(self)))
         return self._compare(columns, picks, out, places)
 
-    def beyond_last(
-        self,
-        columns: ShapedColumns,
-        picks: npt.NDArray[np.intp],
-        out: Floats | None = None,
-        place: int = 0,
-        to: int = 0,
+    def among(
+        self, columns: ShapedColumns, picks: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
     ) -> Floats:
-        """Return the same for the column that was kept last; with `out`, from row `to` on."""
-        table, unit = table_of(self.n_rows)
-        last, i = self._last.columns, self._last.i
-        if out is None:
-            out = np.zeros((3, len(picks), 1))
-        first, end = last.indptr[i], last.indptr[i + 1]
-        kept = (
-            last.rows[first:end], last.codes[first:end], last.scores[first:end], last.n_bins[i],
-            last.backgrounds[i], last.bases[i], last.squares[i], last.exact[i],
-        )  # fmt: skip
-        lengths = columns.indptr[picks + 1] - columns.indptr[picks]
-        over_columns(
-            lambda lo, hi: pair_shapes_with(
-                *columns.form, picks, lo, hi, *kept, *self._target_arrays, table,
-                unit / math.log(2.0), to, place, out,
-            ),
-            np.concatenate([[0], np.cumsum(lengths)]),
-        )  # fmt: skip
-        self.pairs += len(picks)
-        found: Floats = out[:, to:, place]
-        return found
+        """Return the same for prepared columns `picks` and `others`, none of which is kept."""
+        alone = type(self)(self._target, self.measure)
+        alone._list_columns(columns, others)
+        self.pairs += len(picks) * len(others)
+        return alone._compare(columns, picks, np.zeros((3, len(picks), len(others))))
 
     def _compare(
         self,
@@ -643,7 +621,6 @@ class ShapePanel(RowListPanel):
 
     def add(self, column: Any) -> None:
         """Keep a prepared column; its entries are listed when a newcomer is compared with all."""
-        self._last = column
         self._waiting.append(column)
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:

@@ -40,6 +40,8 @@ class PoolWorld(World):
     def meet(self, decoy: Arrival, real: Kept, arrivals: dict[int, Arrival]) -> None:
         """Let a decoy enter, unless it is redundant; the least worthy decoy leaves a full pool."""
         assert isinstance(real, Pool)
+        if real.is_too_weak(decoy.relevance):
+            return
         pairs = real.panel.pairs
         dependence, mine, theirs = real.beyond(decoy)
         real.panel.pairs = pairs  # which counts the work of the selection itself

@@ -101,6 +101,9 @@ class Rule(DeclaredParameters):
     #: Whether it can keep features that must stay.
     keeps: ClassVar[bool] = False
 
+    #: Reasons that saved logs of earlier versions lack.
+    newer_reasons: ClassVar[frozenset[str]] = frozenset()
+
     #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}

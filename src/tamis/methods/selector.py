@@ -139,11 +139,14 @@ class ColumnSelector:
         if log is None:
             template_fields = {"target": "class" if self._target.is_classes else "target"}
             log = DecisionLog(reasons, NameBook(name_prefix, name_base), template_fields)
-        elif list(log.reasons)[: len(reasons)] != list(reasons):
+        newer = self.rule.newer_reasons
+        old = [key for key in reasons if key not in newer]
+        if [key for key in log.reasons if key not in newer][: len(old)] != old:
             raise SourceError(
                 f"the log was written by a {self.rule.public_name} that gave other reasons; use "
                 "the tamis that wrote it"
             )
+        log.declare(reasons)
         self.log_, self.names, self.n_features_in_ = log, log.names, len(log)
         self.rule.begin(self._target)
         self._begin()

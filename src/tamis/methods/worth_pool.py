@@ -12,18 +12,20 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog
-from tamis.kernels.worth import (
-    drop_newcomers,
-    enter,
-    leave,
-    leave_in_turn,
-    take_in,
-)
+from tamis.kernels.worth import END, ENDED, EVENTS, EVICTS, SIZE, UNKNOWN, enter, leave, walk
+from tamis.kernels.worth import SLACK, leave_in_turn, lowest_worth, would_enter
 from tamis.measures.measure import Floats, Ints
-from tamis.methods.measured import Arrival, Kept
+from tamis.methods.measured import Arrival, Kept, ScoredBlock
 
 #: Relevance that is equal to so many digits is tied.
 DIGITS = 10
+
+#: A newcomer whose squared relevance is below so many times the lowest worth in a full pool is
+#: dropped without being compared.
+WEAK = 1.5
+
+#: So many columns that would enter the pool are compared with each other in one go.
+ENTERING = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,21 @@ def content_key(column: Any) -> int:
         if values is not None:
             key = zlib.crc32(values, key)
     return key
+
+
+def content_keys(columns: Any, picks: Ints) -> Ints:
+    """Return the content keys of some of many prepared columns."""
+    keys = np.zeros(len(picks), np.int64)
+    if not hasattr(columns, "indptr"):
+        keys[:] = [content_key(columns[i]) for i in picks.tolist()]
+        return keys
+    firsts, ends = columns.indptr[picks].tolist(), columns.indptr[picks + 1].tolist()
+    for values in (columns.rows, columns.codes, columns.scores):
+        keys[:] = [
+            zlib.crc32(values[first:end], key)
+            for first, end, key in zip(firsts, ends, keys.tolist(), strict=True)
+        ]
+    return keys
 
 
 @dataclass(eq=False)
@@ -122,6 +139,19 @@ class Pool(Kept):
         """Whether a newcomer is kept, and nothing else changes, unless features are redundant."""
         return len(self) < self.n_features and bool(self.is_kept.all())
 
+    @property
+    def weak_below(self) -> float:
+        """The squared relevance below which newcomers are dropped; 0 while there are places."""
+        if len(self) < self.capacity:
+            return 0.0
+        t = self.tables
+        return WEAK * float(lowest_worth(self.slots, self.required, t.sums, t.limit))
+
+    def is_too_weak(self, relevance: float) -> bool:
+        """Return whether a newcomer is dropped without being compared."""
+        alone = float(rounded_worths(relevance**2))
+        return alone < self.weak_below - self.measure.resolution
+
     def enter(self, arrival: Arrival, pairs: Floats) -> float:
         """Take a newcomer in, and return what it is worth among all of the pool.
 
@@ -154,11 +184,11 @@ class Pool(Kept):
             return
         ready = panel.prepare(columns, every)
         kept = [ready[i] for i in every.tolist()]
-        left = np.diag(rounded_worths(self.relevance**2))
-        for i in every.tolist():
-            panel.add(kept[i])
-            later = every[i + 1 :]  # each pair is compared when the later one comes
-            _, left[later, i], left[i, later] = panel.beyond_last(ready, later)
+        _, later, earlier = panel.among(ready, every, every)  # each pair by the one that came later
+        left = np.diag(rounded_worths(self.relevance**2)) + np.tril(later, -1)
+        left += np.tril(earlier, -1).T
+        for column in kept:
+            panel.add(column)
         self.keys = np.array([content_key(column) for column in kept], np.int64)
         self.tables = Tables.of_pairs(left, self.relevance, self.keys)
 
@@ -241,131 +271,153 @@ def rounded_worths(values: Any) -> Any:
     return np.rint(values * 2.0**40) / 2.0**40
 
 
-#: An event has these: settled by, feature, code, its three numbers and cause.
-Events = tuple[Ints, Ints, Ints, Floats, Ints]
-
-
 class Newcomers:
-    """Relevant columns in order of arrival, compared with a pool that changes meanwhile.
+    """A stretch of relevant columns, in order of arrival, and the pairs of those that may matter.
 
-    Each pair is compared once: with the features of the pool at the beginning, then with those
-    that enter it. Newcomers that change nothing are dropped many at a time.
+    Some columns are compared with the pool, all at once; those between them are too weak as things
+    stand. All that are compared are compared with those of them that would enter, too.
 
     Attributes
     ----------
     pairs : ndarray
-        D(F,Y), c(F given Y) and c(Y given F) of newcomers F (rows) with features Y, by slot.
-    evicts : bool
-        Whether the newcomer that `drop` returned makes a feature of the pool redundant.
+        D(F,Y), c(F given Y) and c(Y given F) of the compared columns F (rows) with features Y, by
+        slot.
+    among : ndarray
+        The same with those that would enter as Y.
+    evicts, is_known : bool
+        Of the newcomer at which `walk` ended: whether it makes a feature of the pool redundant,
+        and whether it was compared.
     """
 
     evicts: bool
+    is_known: bool
 
     def __init__(
-        self, pool: Pool, columns: Any, first: int, features: Ints, relevance: Floats,
-        cutoffs: Floats,
+        self, pool: Pool, scored: ScoredBlock, first: int, last: int, most: int,
+        exponent: float, copies_from: float,
     ) -> None:  # fmt: skip
-        n = len(relevance)
-        self.pool, self.columns, self.first = pool, columns, first
-        self.features, self.relevance, self.cutoffs = features, relevance, cutoffs
-        self.pairs = pool.room_for(n)
-        if len(pool):
+        self.pool, self.columns, self.first = pool, scored.columns, first
+        self.exponent, self.copies_from = exponent, copies_from
+        is_full = len(pool) >= pool.capacity
+        # More than rounding changes is compared: the first newcomer is weak, or is compared.
+        likely = scored.strengths[first:last] ** 2 >= pool.weak_below - SLACK
+        compared = np.flatnonzero(likely)
+        if len(compared) > most:
+            compared, last = compared[:most], first + int(compared[most])
+        self.features, self.relevance = scored.features[first:last], scored.strengths[first:last]
+        self.cutoffs, n, m = scored.levels[first:last], last - first, len(compared)
+        self.compared, self.keys = compared, np.zeros(n, np.int64)
+        (self.rows, self.places), self.rows[compared] = np.full((2, n), -1), np.arange(m)
+        while pool.tables.room <= len(pool) + m:
+            pool.tables = pool.tables.grown()
+        self.pairs, self.among = pool.room_for(m), np.empty((3, m, 0))
+        if m and len(pool):
             panel: Any = pool.panel
-            panel.beyond_many(columns, first + np.arange(n), self.pairs, pool.slots)
-        self.rounded, self.keys = np.round(relevance, DIGITS), np.zeros(n, np.int64)
-        is_tied = np.isin(self.rounded, pool.tables.rounded[pool.slots])
-        if is_tied.any():
-            self._find_keys(np.flatnonzero(is_tied))
-        self._counts = np.zeros(2, np.int64)  # of events, and whether a newcomer evicts
-        # For all newcomers that are dropped, and one that is not, whatever enters before it.
-        room = 4 * n + 2 * len(pool) + 2
+            panel.beyond_many(self.columns, first + compared, self.pairs, pool.slots)
+        self.rounded = np.round(self.relevance, DIGITS)
+        self._find_keys()
+        if m > 1:
+            self._meet_each_other(is_full)
+        self._counts = np.zeros(3, np.int64)
+        # As much as can happen: all are dropped, or compared ones change all of the pool.
+        room = n + 2 * m * (len(pool) + m + 1)
         settled_by, event_features, codes, causes = np.empty((4, room), np.int64)
-        self._events: Events = settled_by, event_features, codes, np.empty((room, 3)), causes
+        self._events = settled_by, event_features, codes, np.empty((room, 3)), causes
 
-    def log_events(
-        self, log: DecisionLog, reasons: Sequence[str], start: int | None = None
-    ) -> None:
-        """Log what happened to newcomers and to the pool since it was logged last.
+    def _meet_each_other(self, is_full: bool) -> None:
+        """Compare those that are compared with those of them that would enter."""
+        pool, t, enters = self.pool, self.pool.tables, np.ones(len(self.compared), np.bool_)
+        if is_full or np.isfinite(self.exponent):
+            would_enter(
+                self.pairs, self.compared, self.relevance, self.rounded, self.keys, pool.slots,
+                t.relevance, t.rounded, t.keys, t.sums, t.limit, is_full, pool.required,
+                self.exponent, self.copies_from - pool.measure.resolution, pool.measure.resolution,
+                enters,
+            )  # fmt: skip
+        self._meet_entrants(self.compared[enters])
 
-        Given `start`, it waits while there is room for what may happen before the next call: that
-        newcomers from `start` on are dropped, or one of them is taken in.
+    def _meet_entrants(self, entrants: Ints) -> None:
+        """Compare those that are compared with some of them."""
+        panel, picks = cast("Any", self.pool.panel), self.first + self.compared
+        self.places[entrants] = self.among.shape[2] + np.arange(len(entrants))
+        found = panel.among(self.columns, picks, self.first + entrants)
+        self.among = np.concatenate([self.among, found], axis=2)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def next_most(self) -> int:
+        """How many of the newcomers after these should be compared, if they are like these."""
+        return max(ENTERING, ENTERING * len(self.compared) // max(1, self.among.shape[2]))
+
+    def log_events(self, log: DecisionLog, reasons: Sequence[str]) -> None:
+        """Log what happened to newcomers and to the pool since it was logged last."""
+        n = int(self._counts[EVENTS])
+        if n:
+            log.append_events(reasons, *(values[:n] for values in self._events))
+            self._counts[EVENTS] = 0
+
+    def walk(self, start: int, most: int, at_once: bool = False) -> int:
+        """Let newcomers from `start` on meet the pool until `most` have entered.
+
+        Returns the next one that would enter, or evicts something, or must be compared first, or
+        their end. The first one enters `at_once`, if so.
         """
-        n = int(self._counts[0])
-        may_follow = np.inf
-        if start is not None:
-            may_follow = len(self.relevance) - start + 2 * len(self.pool) + 2
-        if n and n + may_follow > len(self._events[0]):
-            settled_by, features, codes, numbers, causes = self._events
-            log.append_events(
-                reasons, settled_by[:n], features[:n], codes[:n], numbers[:n], causes[:n]
-            )
-            self._counts[0] = 0
-
-    def drop(self, start: int, exponent: float, copies_from: float) -> int:
-        """Drop newcomers from `start` on; return the first that changes the pool, or their end."""
         pool, t = self.pool, self.pool.tables
-        if np.isinf(exponent) and pool.has_places:
+        if np.isinf(self.exponent) and pool.has_places and not at_once:
             # Small tables end here, and need not compile what decides between many features.
-            self.evicts = bool((self.pairs[0, start, pool.slots] >= copies_from - 1e-9).any())
+            dependence = self.pairs[0, self.rows[start], pool.slots]
+            self.is_known = True
+            self.evicts = bool((dependence >= self.copies_from - 1e-9).any())
             return start
-        resolution = pool.measure.resolution
-        end: int = drop_newcomers(
-            start, self.pairs, self.features, self.relevance, self.rounded, self.keys,
-            pool.features, pool.slots, t.relevance, t.rounded, t.keys, t.sums, t.limit,
-            len(pool) == pool.capacity, pool.required, exponent, copies_from - resolution,
-            resolution, self._counts, *self._events,
+        if at_once and self.places[start] < 0:
+            self._meet_entrants(np.array([start]))
+        n, resolution = len(pool), pool.measure.resolution
+        features, slots = np.empty((2, n + self.pairs.shape[1] + 1), np.int64)
+        is_kept = np.zeros(len(slots), np.bool_)
+        features[:n], slots[:n], is_kept[:n] = pool.features, pool.slots, pool.is_kept
+        end: int = walk(
+            start, most, at_once, self.pairs, self.among, self.rows, self.places, self.features,
+            self.relevance, self.rounded, self.keys, self.cutoffs, features, is_kept, slots, t.left,
+            t.given, t.sums, t.limit, t.limited_by, t.rank, t.relevance, t.rounded, t.keys, n,
+            pool.required, pool.n_features, pool.capacity, self.exponent,
+            self.copies_from - resolution, WEAK, resolution, self._counts, *self._events,
         )  # fmt: skip
-        self.evicts = bool(self._counts[1])
+        size, ended = self._counts[SIZE], self._counts[ENDED]
+        self.is_known, self.evicts = ended not in (END, UNKNOWN), ended == EVICTS
+        if most:
+            self._follow(features[:size], slots[:size], is_kept[:size])
         return end
 
-    def take_in(self, i: int) -> None:
-        """Let newcomer i enter the pool, and compare those after it with it if it stays."""
-        pool, n = self.pool, len(self.pool)
-        if n == pool.tables.room:
-            pool.tables = pool.tables.grown()
-        self._widen()
-        t, column = pool.tables, self.columns[self.first + i]
-        if not self.keys[i]:
-            self.keys[i] = content_key(column)
-        (features, slots), is_kept = np.empty((2, n + 1), np.int64), np.empty(n + 1, np.bool_)
-        out = take_in(
-            i, self.pairs, self.features, self.relevance, self.rounded, self.keys, self.cutoffs,
-            pool.features, pool.is_kept, pool.slots, t.left, t.given, t.sums, t.limit,
-            t.limited_by, t.rank, t.relevance, t.rounded, t.keys, pool.required, pool.n_features,
-            pool.capacity, pool.measure.resolution, features, is_kept, slots, self._counts,
-            *self._events,
-        )  # fmt: skip
-        if out >= 0:
-            features, slots, is_kept = features[:n], slots[:n], is_kept[:n]
+    def _follow(self, features: Ints, slots: Ints, is_kept: npt.NDArray[np.bool_]) -> None:
+        """Let the pool have these features, of which the last are newcomers."""
+        pool, t, n = self.pool, self.pool.tables, len(features)
+        stays = features[np.minimum(np.searchsorted(features, pool.features), n - 1)]
+        gone = np.flatnonzero(stays != pool.features)
+        new = np.searchsorted(self.features, features[len(pool) - len(gone) :])
         pool.features, pool.slots, pool.is_kept = features, slots, is_kept
+        if len(gone):
+            pool.panel.drop(gone)
+        for i in (self.first + new).tolist():
+            pool.panel.add(self.columns[i])
+        t.keys[slots[n - len(new) :]] = content_keys(self.columns, self.first + new)
         pool.relevance, pool.keys = t.relevance[slots], t.keys[slots]
-        if out == n:
-            return
-        pool.panel.add(column)
-        if out >= 0:
-            pool.panel.drop(np.array([out]))
-        self.meet_entrant(i + 1)
 
-    def meet_entrant(self, start: int) -> None:
-        """Compare newcomers from `start` on with the feature that entered last."""
-        pool, n = self.pool, len(self.relevance)
-        self._widen()
-        if start < n:
-            is_tied = self.rounded[start:] == pool.tables.rounded[pool.slots[-1]]
-            if is_tied.any():
-                self._find_keys(start + np.flatnonzero(is_tied))
-            panel: Any = pool.panel
-            picks = np.arange(self.first + start, self.first + n)
-            panel.beyond_last(self.columns, picks, self.pairs, int(pool.slots[-1]), start)
+    def met_entrant(self, i: int) -> None:
+        """Copy the pairs of those after newcomer i, which entered last, with it."""
+        if self.places[i] < 0:
+            self._meet_entrants(np.array([i]))
+        later = slice(self.rows[i] + 1, None)
+        self.pairs[:, later, self.pool.slots[-1]] = self.among[:, later, self.places[i]]
 
-    def _widen(self) -> None:
-        """Follow the tables of the pool if they have more room now."""
-        more = self.pool.tables.room - self.pairs.shape[2]
-        if more:
-            self.pairs = np.pad(self.pairs, ((0, 0), (0, 0), (0, more)))
-
-    def _find_keys(self, which: Any) -> None:
-        """Compute keys; they are needed only to decide between equals."""
-        for i in which.tolist():
-            if not self.keys[i]:
-                self.keys[i] = content_key(self.columns[self.first + i])
+    def _find_keys(self) -> None:
+        """Compute keys of equals; they are needed only to decide between these."""
+        compared = self.compared
+        theirs = self.pool.tables.rounded[self.pool.slots]
+        values = np.concatenate([theirs, self.rounded[compared]])
+        order = np.argsort(values)
+        same = np.flatnonzero(np.diff(values[order]) == 0.0)
+        tied = np.unique(order[np.concatenate([same, same + 1])]) if len(same) else same
+        which = compared[tied[tied >= len(theirs)] - len(theirs)]
+        self.keys[which] = content_keys(self.columns, self.first + which)

@@ -16,27 +16,24 @@ from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.any_shape import AnyShape
 from tamis.measures.measure import Floats, Ints, Measure
-from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
+from tamis.methods.measured import STRETCH, Arrival, MeasuredRule, MeasuredStream, ScoredBlock
 from tamis.methods.pool_world import PoolWorld
 from tamis.methods.rule import when_evicted, when_kept, when_redundant
 from tamis.methods.shadow_worlds import World
-from tamis.methods.taken_in_order import TakenInOrder, reasons_in_order, world_of
-from tamis.methods.worth_pool import Newcomers, Pool, Weighed
+from tamis.methods.taken_in_order import NO_MORE, TakenInOrder, reasons_in_order, world_of
+from tamis.methods.worth_pool import ENTERING, WEAK, Newcomers, Pool, Weighed
 
 #: Two features that depend on each other at least this strongly are copies.
 COPY = 0.98
 
 #: The reasons of events, by the constants of `tamis.kernels.worth`.
 REASONS = (
-    "copy", "explained", "kept", "returned", "least", "reserve", "displaced", "pushed out",
+    "copy", "explained", "weak", "kept", "returned", "least", "reserve", "displaced", "pushed out",
     "least alone", "reserve alone", "displaced alone", "pushed out alone",
 )  # fmt: skip
 
 #: The pool holds at least this many features, or twice as many as are kept.
 LEAST_POOL = 200
-
-#: So many columns that enter the pool are expected among those compared with it in one go.
-ENTRANTS = 16
 
 #: The most features that are kept without a given number, whatever the number of rows.
 MOST_OF_ITS_OWN = 1000
@@ -111,6 +108,7 @@ class SieveRule(MeasuredRule):
     name: ClassVar[str] = "sieve"
     paper: ClassVar[Mapping[str, Any] | None] = None
     keeps: ClassVar[bool] = True
+    newer_reasons: ClassVar[frozenset[str]] = frozenset({"weak", "weak" + NO_MORE})
 
     measure: Measure | str = "any_shape"
     _: KW_ONLY
@@ -226,6 +224,10 @@ class SieveRule(MeasuredRule):
             "evicted copy": when_evicted(until + copy),
             "evicted explained": when_evicted(until + explained),
         }
+        reasons["weak"] = when_redundant(
+            "{name} was dropped as too weak: alone it says {value} of the {target}, less than "
+            f"{WEAK:g} times what the weakest feature of the full pool is worth ({{level}})"
+        )
         least = "of {one_too_many} it was least worth keeping ({value})"
         reserve = f"it is not {among} ({{value}}) and waits in reserve"
         of_pool = {
@@ -247,37 +249,35 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        pool, lo, step = self._kept, first, min(2 * ENTRANTS, self.look_ahead)
+        pool, lo, exponent, compared = self._kept, first, self.rule.exponent, ENTERING
+        # Each entrant is looked at here if more depends on it than the pool.
+        alone = self._shadows is not None or np.isfinite(exponent)
         while lo < last:
-            hi, entered = min(lo + step, last), 0
-            newcomers, at = Newcomers(
-                pool, scored.columns, lo, scored.features[lo:hi], scored.strengths[lo:hi],
-                scored.levels[lo:hi],
-            ), 0  # fmt: skip
-            while at < hi - lo:
+            end = min(lo + STRETCH * self.look_ahead, last)
+            compared = min(compared, self.look_ahead)
+            newcomers = Newcomers(pool, scored, lo, end, compared, exponent, COPY)
+            at, most = 0, 0 if alone else len(newcomers)
+            while at < len(newcomers):
                 is_required = scored.features[lo + at] < self.required
                 if not is_required:
-                    at = newcomers.drop(at, self.rule.exponent, COPY)
-                if at == hi - lo:
-                    break
+                    at = newcomers.walk(at, most)
+                    if not newcomers.is_known:
+                        break
                 if self._shadows is not None:
                     self._shadows.catch_up(int(scored.features[lo + at]), pool)
+                arrival = scored.arrival(lo + at)
                 if is_required:
-                    self._keep_required(scored.arrival(lo + at), newcomers.pairs[:, at])
-                    newcomers.meet_entrant(at + 1)
+                    self._keep_required(arrival, newcomers.pairs[:, newcomers.rows[at]])
+                    newcomers.met_entrant(at)
+                    at += 1
                 else:
-                    self._meet(scored, lo + at, newcomers, at)
-                at += 1
-                entered += 1
-                newcomers.log_events(self.log_, REASONS, at)
+                    at = self._meet(arrival, newcomers, at)
                 if self._shadows is not None:
-                    self._shadows.changed(pool, scored.arrival(lo + at - 1))
+                    self._shadows.changed(pool, arrival)
             newcomers.log_events(self.log_, REASONS)
+            lo, compared = lo + at, newcomers.next_most
             if self.on_settled is not None:
-                self.on_settled(int(scored.features[hi - 1]) + 1)
-            # Columns that enter are compared with the rest of the stretch one at a time.
-            usual = ENTRANTS * (hi - lo) // max(1, entered)
-            lo, step = hi, min(max(usual, 2 * ENTRANTS), self.look_ahead)
+                self.on_settled(int(scored.features[lo - 1]) + 1)
 
     def _keep_required(self, arrival: Arrival, pairs: Floats) -> None:
         """Keep a feature that must stay; it never leaves the pool. These come before all others."""
@@ -291,30 +291,32 @@ class SieveStream(MeasuredStream):
             Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
         )
 
-    def _meet(self, scored: ScoredBlock, which: int, newcomers: Newcomers, i: int) -> None:
-        """Take in a column that changes the pool, and drop what it makes redundant."""
+    def _meet(self, arrival: Arrival, newcomers: Newcomers, i: int) -> int:
+        """Take in a column that changes the pool, and drop what it makes redundant.
+
+        Returns the next newcomer to look at.
+        """
         pool = self._kept
         if newcomers.evicts or np.isfinite(self.rule.exponent):
-            arrival = scored.arrival(which)
-            dropped, evicts = self.rule.redundant(arrival, pool, newcomers.pairs[0, i, pool.slots])
+            pairs = newcomers.pairs[0, newcomers.rows[i], pool.slots]
+            dropped, evicts = self.rule.redundant(arrival, pool, pairs)
             if dropped is not None or evicts:
                 newcomers.log_events(self.log_, REASONS)
             if dropped is not None:  # only if two ways to round a power differ
                 self.log_.append(dropped)
-                return
+                return i + 1
             for decision in evicts:
                 self.log_.append(decision, at=arrival.feature)
             if evicts:
                 pool.leave(np.searchsorted(pool.features, [e.feature for e in evicts]))
         if not pool.has_places:
-            newcomers.take_in(i)
-            return
+            return newcomers.walk(i, 1, at_once=True)
         newcomers.log_events(self.log_, REASONS)
-        arrival = scored.arrival(which)
-        worth = pool.enter(arrival, newcomers.pairs[:, i])
+        worth = pool.enter(arrival, newcomers.pairs[:, newcomers.rows[i]])
         pool.is_kept[-1] = True
         self.log_.append(Decision(arrival.feature, "kept", arrival.relevance, worth, arrival.level))
-        newcomers.meet_entrant(i + 1)
+        newcomers.met_entrant(i)
+        return i + 1
 
     def _decision(self, reason: str, i: int, weighed: Weighed) -> Decision:
         """Return the decision about the feature at position i, with what it is worth."""
