@@ -105,8 +105,7 @@ def leave_in_turn(
     n, width = len(slots), 0
     for s in slots:
         width = max(width, s + 1)
-    whole = (width + BLOCK - 1) // BLOCK * BLOCK
-    age, place, n_limited = np.empty(width, np.int64), np.empty(width, np.int64), np.zeros(width, np.int64)
+    age, place, n_limited = np.zeros((3, width), np.int64)
     present, by = slots.copy(), limited_by[:width].copy()
     total, least, half = sums[:width].copy(), limit[:width].copy(), np.full(width, np.inf)
     for k in range(n):
@@ -118,33 +117,25 @@ def leave_in_turn(
             half[s] = 0.5 * least[s]
     # Divisions are most of the work: a product tells first which features may be worth least. What
     # has left, or must stay, is infinite.
-    near, lowest = np.full(whole, np.inf), np.empty(whole // BLOCK)
-    within, none = resolution + SLACK, np.zeros(width)
-    gone_row = none
+    near = np.full((width + BLOCK - 1) // BLOCK * BLOCK, np.inf)
+    lowest, row = np.empty(len(near) // BLOCK), np.zeros(width)
     for size in range(n, down_to, -1):
-        _near(gone_row, total, half, 0.5 / size, near)
-        out, worth_out = _least_worth(
-            near, _lowest(near, lowest) + within, lowest, least, total, size, rank, resolution
+        _near(row, total, half, 0.5 / size, near)
+        nearly_lowest = _lowest(near, lowest) + resolution + SLACK
+        out, worth_of_out = _least_worth(
+            near, nearly_lowest, lowest, least, total, size, rank, resolution
         )
         at, last = age[out], size - 1
-        order[n - size], worth[at], limits[at] = at, worth_out, least[out]
+        order[n - size], worth[at], limits[at] = at, worth_of_out, least[out]
         limiters[at] = age[by[out]] if by[out] >= 0 else -1
         present[place[out]] = present[last]
         place[present[last]] = place[out]
-        half[out], gone_row = np.inf, given[out]
+        half[out], row = np.inf, given[out]
         if by[out] >= 0:
             n_limited[by[out]] -= 1
-        if n_limited[out] == 0:
-            continue
-        for k in range(last):
-            s = present[k]
-            if by[s] == out:
-                least[s], by[s] = _limit(left, rank, age, present, last, s)
-                if by[s] >= 0:
-                    n_limited[by[s]] += 1
-                if age[s] >= required:
-                    half[s] = 0.5 * least[s]
-    _near(gone_row, total, half, 0.0, near)  # the totals without the last one
+        if n_limited[out]:
+            _limit_anew(out, left, rank, age, present, last, required, n_limited, least, by, half)
+    _near(row, total, half, 0.0, near)  # without the last one
     left_over = np.zeros(n, np.bool_)
     for k in range(down_to):
         s = present[k]
@@ -152,11 +143,20 @@ def leave_in_turn(
         left_over[at] = True
         worth[at], limits[at] = worth_of(least[s], total[s], down_to), least[s]
         limiters[at] = age[by[s]] if by[s] >= 0 else -1
-    at = n - down_to
-    for feature in range(n):
-        if left_over[feature]:
-            order[at] = feature
-            at += 1
+    order[n - down_to :] = np.flatnonzero(left_over)
+
+
+@inline
+def _limit_anew(gone, left, rank, age, present, n, required, n_limited, least, by, half):
+    """Find new limits for the first n that are present and had theirs from what has gone."""
+    for k in range(n):
+        s = present[k]
+        if by[s] == gone:
+            least[s], by[s] = _limit(left, rank, age, present, n, s)
+            if by[s] >= 0:
+                n_limited[by[s]] += 1
+            if age[s] >= required:
+                half[s] = 0.5 * least[s]
 
 
 @inline
@@ -209,17 +209,17 @@ def _least_worth(near, nearly_lowest, lowest, least, total, size, rank, resoluti
 
 @jit
 def walk(
-    first, most, at_once, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
-    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded,
-    kept_keys, n, required, n_features, capacity, exponent, copies_from, weak_below, resolution,
-    counts, settled_by, told, codes, numbers, causes,
+    first, most, at_once, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs,
+    pool_features, is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance,
+    kept_rounded, kept_keys, n, required, n_features, capacity, exponent, copies_from, weak_below,
+    resolution, counts, settled_by, told, codes, numbers, causes,
 ):  # fmt: skip
     """Let newcomers first, first + 1, ... meet the pool; at most `most` of them enter it.
 
     If `at_once`, the first one enters, whatever it is like.
-    ``pairs[:, rows[i], s]`` belong to newcomer i and slot s, ``among[:, rows[i], places[j]]`` to two
-    newcomers. A row of -1 means that a newcomer was not compared with the pool, a place of -1 that
-    others were not compared with it: then it is not taken in. `pool_features`, `is_kept` and
+    ``pairs[:, rows[i], s]`` belong to newcomer i and slot s, ``among[:, rows[i], places[j]]`` to
+    two newcomers. A row of -1 means that a newcomer was not compared with the pool, a place of -1
+    that others were not compared with it: then it is not taken in. `pool_features`, `is_kept` and
     `slots` hold the n features of the pool, oldest first, and have room for one more.
 
     Everything that happens is an event. `counts` holds the number of events, why the walk ended,
@@ -238,10 +238,10 @@ def walk(
             if counts[ENDED] != ENTERS or entered == most or places[i] < 0:
                 return i
         n = _take_in(
-            i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
-            is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance,
-            kept_rounded, kept_keys, n, required, n_features, capacity, resolution, counts,
-            settled_by, told, codes, numbers, causes,
+            i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs,
+            pool_features, is_kept, slots, left, given, sums, limit, limited_by, rank,
+            kept_relevance, kept_rounded, kept_keys, n, required, n_features, capacity, resolution,
+            counts, settled_by, told, codes, numbers, causes,
         )  # fmt: skip
         entered += 1
         i += 1
@@ -357,8 +357,9 @@ def _tell(
 @jit
 def _take_in(
     i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
-    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded, kept_keys, n,
-    required, n_features, capacity, resolution, counts, settled_by, told, codes, numbers, causes,
+    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded,
+    kept_keys, n, required, n_features, capacity, resolution, counts, settled_by, told, codes,
+    numbers, causes,
 ):  # fmt: skip
     """Let newcomer i enter, and the feature of least worth leave if there are too many.
 

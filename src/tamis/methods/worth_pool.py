@@ -12,8 +12,21 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog
-from tamis.kernels.worth import END, ENDED, EVENTS, EVICTS, SIZE, UNKNOWN, enter, leave, walk
-from tamis.kernels.worth import SLACK, leave_in_turn, lowest_worth, would_enter
+from tamis.kernels.worth import (
+    END,
+    ENDED,
+    EVENTS,
+    EVICTS,
+    SIZE,
+    SLACK,
+    UNKNOWN,
+    enter,
+    leave,
+    leave_in_turn,
+    lowest_worth,
+    walk,
+    would_enter,
+)
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.measured import Arrival, Kept, ScoredBlock
 
@@ -355,7 +368,8 @@ class Newcomers:
         """Log what happened to newcomers and to the pool since it was logged last."""
         n = int(self._counts[EVENTS])
         if n:
-            log.append_events(reasons, *(values[:n] for values in self._events))
+            by, features, codes, numbers, causes = self._events
+            log.append_events(reasons, by[:n], features[:n], codes[:n], numbers[:n], causes[:n])
             self._counts[EVENTS] = 0
 
     def walk(self, start: int, most: int, at_once: bool = False) -> int:

@@ -52,7 +52,8 @@ class SieveRule(MeasuredRule):
        reaches it through Y. A newcomer that passes evicts the features that it makes redundant.
     3. Size: a feature is worth half the least of R(F)^2 and c(F given Y) over all more relevant
        Y, plus half the mean of c(F given Y) over all Y (R(F)^2 for F itself). If there are too
-       many features, the one that is worth least leaves.
+       many features, the one that is worth least leaves. Once the pool is full, F is dropped as
+       too weak if R(F)^2 is less than 1.5 times the lowest worth in the pool.
 
     During the stream a pool of max(200, 2 * n_features) features is held, so that the order of
     arrival matters little. Leaving in turn orders the pool: the last `n_features` are kept, the
@@ -62,8 +63,8 @@ class SieveRule(MeasuredRule):
     About ``alpha`` times the number of irrelevant columns pass the gate by chance. Neither
     `n_features` nor `redundancy` changes that.
 
-    Cost: one relevance value per column; for each relevant column, one pair value with each
-    feature of the pool. Memory: the columns of the pool and a table of its pairs.
+    Cost: one relevance value per column; for each relevant column that is not too weak, one pair
+    value with each feature of the pool. Memory: the columns of the pool and a table of its pairs.
 
     Parameters
     ----------
