@@ -49,7 +49,7 @@ _CHECKED = {
     "rowlists": "append_column",
     "saddle_point": "find_doubted find_trusted retest_against_numbers retest_smooth",
     "scan": "scan sift",
-    "shape_pairs": "list_columns pair_shapes pair_shapes_with",
+    "shape_pairs": "list_columns pair_shapes",
     "shapes": "relevance shape_columns",
     "walk": "walk_correlations walk_information",
     "worth": "enter leave",

@@ -12,6 +12,8 @@ The worth of i among the present features is half its limit, the least of ``left
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
@@ -52,7 +54,7 @@ def enter(
     new = 0
     while taken[new]:
         new += 1
-    alone = rounded_worth(own**2)
+    alone = rounded_worth(own * own)
     total, least, by, place = alone, alone, -1, 0
     for s in slots:
         left[new, s] = given[s, new] = mine[s]
@@ -258,7 +260,7 @@ def _drop_newcomers(
     least = lowest_worth(slots, required, sums, limit) if is_full else 0.0
     for i in range(first, len(features)):
         own, row = relevance[i], rows[i]
-        alone = rounded_worth(own**2)
+        alone = rounded_worth(own * own)
         if is_full and alone < weak_below * least - resolution:
             code, value, level, cause = WEAK, alone, least, -1
         elif row < 0:
@@ -314,7 +316,7 @@ def _decide(
         is_stronger[k] = kept_rounded[s] > own_rounded or (
             kept_rounded[s] == own_rounded and kept_keys[s] <= key
         )
-        passed = 0.0 if np.isinf(exponent) else d * max(own, other) ** exponent
+        passed = 0.0 if np.isinf(exponent) else d * math.pow(max(own, other), exponent)
         if d < copies_from and passed < min(own, other) - resolution:
             continue
         if not is_stronger[k]:
@@ -435,7 +437,7 @@ def _is_worth_least(
     This says sooner what `leave_in_turn` would say with the newcomer in the pool.
     """
     n = len(slots)
-    alone = rounded_worth(relevance**2)
+    alone = rounded_worth(relevance * relevance)
     least, by, total = alone, -1, alone
     for k in range(n):
         s = slots[k]
