@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
@@ -40,12 +40,13 @@ RATE = 1e9
 
 @dataclass(frozen=True)
 class TaskCosts:
-    """A task: its columns, CPU seconds of the worker and of the driver, and bytes."""
+    """A task: its columns, CPU seconds of the worker and of the driver, bytes, open survivors."""
 
     columns: int
     scoring: float
     deciding: float
     bytes: int
+    open: int
 
 
 @dataclass
@@ -60,6 +61,8 @@ class Costs:
     sent_and_received: int = 0
     setup: int = 0
     news: int = 0
+    #: CPU seconds of a pair of kept columns: workers compare open survivors with each other.
+    pair: float = 0.0
     #: CPU seconds per task on a real Dask cluster, beyond scoring and deciding.
     driver_per_task: float = 0.0
     scheduler_per_task: float = 0.0
@@ -68,6 +71,15 @@ class Costs:
     slower: float = 1.0
     local_per_task: float = 0.001
     each: list[TaskCosts] = field(default_factory=list)
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything as plain values, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Costs:
+        """Return what `plain` wrote."""
+        return cls(**plain | {"each": [TaskCosts(**one) for one in plain["each"]]})
 
     def correct(self, driver: float, workers: float) -> None:
         """Correct the recorded times by the CPU seconds of a real run in local processes.
@@ -127,8 +139,21 @@ def measured(store: ColumnStore, workers: int) -> Costs:
         )  # fmt: skip
         ended = time.process_time()
         found.deciding = ended - begun - found.scoring
-    _note_deciding(found, ended)
+        _note_deciding(found, ended)
+        found.pair = _pair_seconds(selector, store)
     return found
+
+
+def _pair_seconds(selector: Any, store: ColumnStore) -> float:
+    """Return the CPU seconds of the strength of two kept columns."""
+    kept = selector.kept_[-256:]
+    columns = fetching(selector, store)(kept.tolist())
+    panel = selector.measure_.panel(selector._target)
+    panel.add_many(columns)
+    panel.between_many(columns, 0, 1)
+    begun = time.process_time()
+    panel.between_many(columns, 0, len(kept))
+    return (time.process_time() - begun) / len(kept) ** 2
 
 
 #: When the driver got the last result.
@@ -169,7 +194,9 @@ class _Simulated:
         found.sent_and_received += size
         found.tasks += 1
         columns = self._task.last - self._task.first
-        found.each.append(TaskCosts(columns, _got - begun, 0.0, size))
+        known = [getattr(piece.scores, "known", None) for piece in pieces]
+        opened = sum(int(one.is_open.sum()) for one in known if one is not None)
+        found.each.append(TaskCosts(columns, _got - begun, 0.0, size, opened))
         return pickle.loads(answer)
 
     def cancel(self) -> None:
@@ -200,9 +227,9 @@ def simulated(
     """Return what a run with many workers takes, if tasks cost what recorded ones did.
 
     The recorded tasks are long ones of the second half (`Costs.settled`), one after the other,
-    scaled to the columns that the driver gives out, and corrected by a real run. Each worker has a
-    disk of its own. The
-    scheduler passes on one task at a time; the driver takes results one at a time, in order.
+    scaled to the columns that the driver gives out, and corrected by a real run; pairs of open
+    survivors grow with the square of a task. Each worker has a disk of its own. The scheduler
+    passes on one task at a time; the driver receives one result at a time, in order, and decides.
     """
     recorded, pace = costs.settled, Pace(workers)
     shortest = min(task.deciding for task in costs.each)
@@ -211,18 +238,20 @@ def simulated(
         per_task = costs.local_per_task, 0.0
     left, free = int(columns), [0.0] * workers
     waiting: deque[tuple[TaskCosts, float]] = deque()
-    driver = scheduler = busy = driver_busy = 0.0
-    tasks_ = 0
+    driver = scheduler = busy = driver_busy = received = 0.0
+    tasks_, sizes = 0, [0]
     while left or waiting:
         while left and pace.may_begin(len(waiting)):
             step, like = pace.step(left), recorded[tasks_ % len(recorded)]
             pace.gave(step)
             times = step / like.columns
+            pairs = max(0.0, times**2 - times) * like.open**2 / 2
             one = TaskCosts(
                 step,
-                times * like.scoring * costs.slower,
+                (times * like.scoring + pairs * costs.pair) * costs.slower,
                 max(shortest, times * like.deciding),
                 int(times * like.bytes),
+                int(times * like.open),
             )
             driver += per_task[0]
             driver_busy += per_task[0]
@@ -233,12 +262,15 @@ def simulated(
             busy += one.scoring
             waiting.append((one, ends))
             left, tasks_ = left - step, tasks_ + 1
+            sizes.append(step)
         one, ends = waiting.popleft()
-        pace.took(one.columns, one.scoring)
-        driver = max(driver, ends + one.bytes / RATE) + one.deciding
+        pace.took(one.columns, one.scoring, one.bytes)
+        driver = max(driver, ends) + one.bytes / RATE + one.deciding
         driver_busy += one.deciding
+        received += one.bytes / RATE
     return {
         "workers": workers, "seconds": driver, "driver busy s": driver_busy,
+        "receiving s": received,
         "scheduler busy s": tasks_ * per_task[1], "a worker busy s": busy / workers,
-        "tasks": tasks_,
+        "tasks": tasks_, "columns in a task": max(sizes),
     }  # fmt: skip

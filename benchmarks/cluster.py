@@ -10,12 +10,15 @@ workers. It is corrected by the CPU seconds of the real run with two local proce
 against those with one and four, all without what a run of few columns takes. The last tables are
 its simulation of a billion columns on many workers, and what each part is busy for.
 
-For a short run, set CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment.
+For a short run, set CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment. The sets can be
+run one by one: what was recorded is kept in bench-results/cluster-tasks.json, and CLUSTER_SETS=
+(none) simulates with that. CLUSTER_STORES=folder keeps the generated stores.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import subprocess
@@ -32,7 +35,7 @@ import scipy.sparse as sp
 import tamis
 from benchmarks._cluster_costs import Costs, measured, predicted, simulated
 from benchmarks._data import WORKLOADS
-from benchmarks._harness import Report
+from benchmarks._harness import RESULTS, Report
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
 from tamis.sources.stores.column_store import ColumnStore
@@ -41,6 +44,9 @@ from tamis.sources.streams.iterators import open_blocks
 DENSE_ROWS = 2_000
 DENSE_COLUMNS = int(os.environ.get("DENSE_COLUMNS", 500_000))
 BILLION, MANY = 1e9, 100
+
+#: The recorded tasks of each set.
+RECORDED = RESULTS / "cluster-tasks.json"
 
 
 def sparse_store(paper: str, place: str) -> ColumnStore:
@@ -227,16 +233,19 @@ def checked(store: ColumnStore, lines: list[dict[str, Any]], costs: Costs) -> li
 
 def main() -> None:
     report = Report("cluster", __doc__ or "")
-    requested = os.environ.get("CLUSTER_SETS", ",".join(MAKERS)).split(",")
-    known: dict[str, Costs] = {}
-    for name in requested:
+    requested = os.environ.get("CLUSTER_SETS", ",".join(MAKERS))
+    known = _recorded()
+    for name in filter(None, requested.split(",")):
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-            store = MAKERS[name](f"{folder}/X.cols")
+            place = f"{os.environ.get('CLUSTER_STORES', folder)}/{name}.cols"
+            store = ColumnStore(place) if Path(place).exists() else MAKERS[name](place)
             lines = compared(store, folder)
             report.table(f"{name}: {store.n_rows:,} rows, {store.n_columns:,} columns", lines)
             known[name] = constants(store, lines)
             title = f"{name}: the model and the real runs, CPU seconds"
             report.table(title, checked(store, lines, known[name]))
+            RECORDED.parent.mkdir(exist_ok=True)
+            RECORDED.write_text(json.dumps({key: one.plain() for key, one in known.items()}))
     report.table("Constants", [_line(name, costs) for name, costs in known.items()])
     simulations = [
         {"columns as in": name, **simulated(costs, BILLION, workers)}
@@ -249,6 +258,13 @@ def main() -> None:
         title, [{"columns as in": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
     )
     report.save()
+
+
+def _recorded() -> dict[str, Costs]:
+    """Return what earlier runs recorded."""
+    if not RECORDED.exists():
+        return {}
+    return {name: Costs.of(one) for name, one in json.loads(RECORDED.read_text()).items()}
 
 
 def _later(costs: Costs) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -99,6 +101,21 @@ def test_a_set_of_columns_is_added_as_one_after_the_other(measure, n, sets, drop
     assert np.array_equal(pairs[0], fresh_pairs(measure, X, sets, drops, ready))
     for column in ready:
         assert np.array_equal(many.cutoffs(column), one.cutoffs(column))
+
+
+@each
+@pytest.mark.parametrize("picks", [range(30), range(20, 25), [0], [22], [22, 0], []])
+@pytest.mark.parametrize("n", [1, 40])
+def test_prepared_columns_survive_a_pickle(measure, picks, n):
+    X = pool(n, seed=5)
+    ready = fresh(measure, X, []).prepare(ColumnBlock.of(X), np.array(picks, dtype=np.intp))
+    again = pickle.loads(pickle.dumps(ready))
+    for name, by in type(ready).arrays.items():
+        end = None if by is None else getattr(ready, by)[-1]
+        for key in {name, by or name}:
+            old, new = (getattr(one, key)[: end if key == name else None] for one in (ready, again))
+            assert np.array_equal(old, new)
+            assert old.dtype == new.dtype
 
 
 def fresh_pairs(measure, X, sets, drops, ready):

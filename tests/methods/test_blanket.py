@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -26,11 +27,14 @@ from tamis import HITONPC, OSFS, FastOSFS, FisherZ, GSquared
 from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
+from tamis.core.target import Target
 from tamis.kernels.subsets import SPENT
 from tamis.measures.conditional import ConditionalPanel
 from tamis.measures.measure import Measure, Strength
 from tamis.measures.panels import code_columns
 from tamis.methods.blanket import spread
+from tamis.methods.separating import Separable
+from tamis.methods.streaming.fast_osfs import FastOSFSRule
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* too few rows for some tests")
 
@@ -357,10 +361,35 @@ def test_what_all_columns_will_take_is_said_after_a_few() -> None:
         FastOSFS(max_tests=20_000).fit(X, y)
 
 
-def test_many_tests_are_announced_before_they_are_made() -> None:
+def test_a_search_of_many_tests_is_announced_before_it_is_made() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 60))
     y = X.sum(axis=1)
-    with pytest.warns(UserWarning, match="one search may need .* conditional tests") as seen:
-        FastOSFS().fit(X, y)
-    assert len(seen) == 1
+    kept = FastOSFSRule(FisherZ()).kept(FisherZ(), Target.of(y))
+    kept._fastest = 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept._warn_of_search(60, 3)  # 36,050 tests
+        FastOSFS().fit(X, y)  # all are kept; it takes less than a second
+    with pytest.warns(UserWarning, match="one search may need 56,.* tests and 56 seconds"):
+        kept._warn_of_search(60, 6)
+
+
+@pytest.mark.parametrize("method", [FastOSFS, OSFS])
+@pytest.mark.parametrize("order", ["relevant", "shuffled"])
+def test_the_forecast_of_tests_is_right_within_a_factor_of_three(
+    method, order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.methods.separating.LONG", 0.0)
+    monkeypatch.setattr(Separable, "_warn_of_search", lambda *_: None)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 70))
+    y = X.sum(axis=1)
+    if order == "shuffled":
+        y = X[:, rng.random(70) < 0.7].sum(axis=1)
+    with pytest.warns(UserWarning, match="if they keep growing") as seen:
+        found = method().fit(X, y)
+    forecast = re.search(r"all columns take about ([\d,]+) tests", str(seen[0].message))
+    assert forecast is not None
+    made = sum(found.work_[f"tests_given_{m}"] for m in (1, 2, 3))
+    assert 1 / 3 < int(forecast[1].replace(",", "")) / made < 3

@@ -304,6 +304,22 @@ class CentredColumns(Prepared):
     means: Floats
     squares: Floats
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the row numbers if all columns are whole: that is a third of the bytes."""
+        n = int(self.indptr[1]) if len(self) else 0
+        whole = n and np.array_equal(self.rows[: self.indptr[-1]], _all_rows(n, len(self)))
+        return vars(self) | {"rows": n} if whole else vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore it, with all rows of whole columns."""
+        if isinstance(n := state["rows"], int):
+            state = state | {"rows": _all_rows(n, len(state["means"]))}
+        self.__dict__.update(state)
+
+
+def _all_rows(n: int, times: int) -> npt.NDArray[np.int32]:
+    return np.tile(np.arange(n, dtype=np.int32), times)
+
 
 class CorrelationPanel(RowListPanel):
     """Kept continuous columns: whole ones in tiles, others as lists by row.

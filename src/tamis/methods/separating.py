@@ -48,14 +48,13 @@ from tamis.methods.taken_in_order import TakenInOrder, check_order, reasons_in_o
 #: What is searched for: parents and children of the target, or spouses as well.
 BLANKETS = ("parents-children", "full")
 
-#: A search through more sets than this is worth a warning before it begins.
-MANY_TESTS = 10_000
+#: A warning says so if the tests seem to take more seconds than this: of all columns, once so many
+#: tests were made, or of a single search.
+LONG, MANY_TESTS = 10.0, 10_000
 
-#: So many tests take about a minute. If all columns seem to need more, a warning says so.
-TOO_MANY_TESTS = 10_000_000
-
-#: Tests grow at most with this power of the number of columns, if all searches find nothing.
-LARGEST_GROWTH = 4.0
+#: Searches of at least so many tests show how many seconds a test takes; the last number is taken
+#: until there was one.
+TIMED_TESTS, USUAL_SECONDS = 20, 1e-6
 
 #: What to do about too many tests.
 REMEDY = (
@@ -96,9 +95,10 @@ class Separable(Kept):
         self.n_columns = 0
         self._child = -1
         self._warned = False
-        self._seconds = 0.0
-        #: Columns, tests and seconds when the tests of all columns were last estimated.
-        self._estimated = (FEW_COLUMNS // 2, 0, 0.0)
+        #: Seconds of a test in the fastest search; the first ones may include compiling.
+        self._fastest = math.inf
+        #: Columns and tests when the tests of all columns were last estimated.
+        self._estimated = (FEW_COLUMNS // 2, 0)
 
     def add(self, arrival: Arrival) -> None:
         """Keep a feature."""
@@ -135,12 +135,12 @@ class Separable(Kept):
         """Find the first set of candidates that separates x from the target, if any does."""
         panel, largest = self.panel, self.rule.largest_set
         if panel.max_tests is None and not self._warned:
-            self._warn_of_many(len(candidates), largest - (including is not None))
-        before, begun = sum(panel.refused.tolist()), time.perf_counter()
-        try:
-            found = panel.separator(x, candidates, largest, including)
-        finally:
-            self._seconds += time.perf_counter() - begun
+            self._warn_of_search(len(candidates), largest - (including is not None))
+        before, tests = sum(panel.refused.tolist()), sum(panel.tests.tolist())
+        begun = time.perf_counter()
+        found = panel.separator(x, candidates, largest, including)
+        if (made := sum(panel.tests.tolist()) - tests) >= TIMED_TESTS:
+            self._fastest = min(self._fastest, (time.perf_counter() - begun) / made)
         if found.refused if found is not None else sum(panel.refused.tolist()) > before:
             self.count_refusals(1)
         return found
@@ -156,38 +156,44 @@ class Separable(Kept):
         self.decided_by_refusals += times
 
     def estimate_tests(self, column: int) -> None:
-        """Warn if all columns will need too many tests; `column` is the number of the next one.
+        """Warn if the tests of all columns will take long; `column` is the number of the next one.
 
         Whenever the number of columns has doubled, the growth of the tests since then is continued
         to the last column.
         """
-        before, tests_before, seconds_before = self._estimated
+        before, tests_before = self._estimated
         if self._warned or self.panel.max_tests is not None or column < 2 * before:
             return
-        tests, seconds = int(self.panel.tests[1:].sum()), self._seconds
-        self._estimated = column, tests, seconds
+        tests = int(self.panel.tests[1:].sum())
+        self._estimated = column, tests
         if not tests_before or tests < MANY_TESTS or column >= self.n_columns:
             return
         growth = math.log(tests / tests_before) / math.log(column / before)
-        every = tests * (self.n_columns / column) ** min(max(growth, 1.0), LARGEST_GROWTH)
-        if every > TOO_MANY_TESTS:
+        # If every search fails, OSFS makes |B| of |B|^k tests for each column.
+        most = self.rule.largest_set + 2.0
+        every = tests * (self.n_columns / column) ** min(max(growth, 1.0), most)
+        if (seconds := self._seconds_of(every)) > LONG:
             self._warned = True
-            rate = (seconds - seconds_before) / max(tests - tests_before, 1)
             warn(
                 f"{self.rule.public_name}: the first {column:,} of {self.n_columns:,} columns took "
                 f"{tests:,} conditional tests; if they keep growing as they do, all columns take "
-                f"about {float(f'{every:.0e}'):,.0f} tests and {_duration(rate * every)}; {REMEDY}"
+                f"about {float(f'{every:.0e}'):,.0f} tests and {_duration(seconds)}; {REMEDY}"
             )
 
-    def _warn_of_many(self, candidates: int, largest: int) -> None:
-        """Warn before the first search that may take very many tests."""
+    def _warn_of_search(self, candidates: int, largest: int) -> None:
+        """Warn before the first search that may take long."""
         tests = sum(math.comb(candidates, size) for size in range(1, largest + 1))
-        if tests > MANY_TESTS:
+        if (seconds := self._seconds_of(tests)) > LONG:
             self._warned = True
             warn(
                 f"{self.rule.public_name}: {len(self)} features are kept, so one search may need "
-                f"{tests:,} conditional tests, and more with each further feature; {REMEDY}"
+                f"{tests:,} conditional tests and {_duration(seconds)}, and more with each further "
+                f"feature; {REMEDY}"
             )
+
+    def _seconds_of(self, tests: float) -> float:
+        """Return how long so many tests take."""
+        return tests * (self._fastest if self._fastest < math.inf else USUAL_SECONDS)
 
     def pruned(
         self, members: Sequence[int], arrival: Arrival, including: int | None = None
@@ -255,10 +261,10 @@ class Separable(Kept):
 def _duration(seconds: float) -> str:
     """Return a time as people say it.
 
-    >>> _duration(70), _duration(5000), _duration(3e5)
-    ('1 minute', '1 hour', '3 days')
+    >>> _duration(20), _duration(70), _duration(5000), _duration(3e5)
+    ('20 seconds', '1 minute', '1 hour', '3 days')
     """
-    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
     size, name = next((one for one in units if seconds >= one[0]), units[-1])
     number = max(1, round(seconds / size))
     return f"{number} {name}{'s' if number > 1 else ''}"
