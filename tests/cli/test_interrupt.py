@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
+from tamis.cli import main
 from tamis.engine.runs import save_run
 from tamis.engine.selecting import select
 from tamis.sources.stores.column_store import ColumnStore
@@ -136,3 +138,25 @@ def test_ctrl_c_with_checkpoint_names_the_command_that_resumes(tmp_path):
     first = told.stdout.splitlines()[0]
     assert first.startswith("unfinished"), told.stdout
     assert first.endswith("resume it with: tamis resume 'my run'")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("release unlocked lock"), KeyError("other")])
+def test_a_thread_that_ctrl_c_stopped_at_its_start_says_nothing(monkeypatch, error):
+    shown, thread, done = [], threading.Thread(target=print), threading.Event()
+
+    class Started(threading.Event):
+        def set(self):  # what the new thread calls first, while the other one waits for it
+            super().set()
+            raise error
+
+    def hook(lost):
+        main._repeat_interrupt(lost)
+        done.set()
+
+    thread._started = Started()
+    monkeypatch.setattr(sys, "__unraisablehook__", lambda lost: shown.append(lost.exc_value))
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    thread.start()
+    assert done.wait(PATIENCE)
+    threading._limbo.pop(thread, None)  # as if it had never been started
+    assert len(shown) == (0 if isinstance(error, RuntimeError) else 1)
