@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+import tamis.engine.profiled_columns as profiled
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning, InputError, SourceError, TamisError
 from tamis.engine.profiled_columns import ColumnKind, copies, of_block
@@ -267,3 +268,31 @@ def test_columns_without_a_name_are_not_offered_as_the_target(tmp_path):
     pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(path, sep="\t")
     with pytest.raises(InputError, match=r"it has 'a', 'b'$"):
         tamis.select(str(path))
+
+
+#: Text that is a number, nearly one, or none.
+token = st.sampled_from([
+    "1", "-0", "2.5", "1e5", ".5", "5.", "007", "+3", "1,234", "12%", "nan", "inf", "-Infinity",
+    "1e400", "1e-400", " 4", "", "x", "1_0", "0x10", "9007199254740993", "1f", "2021-01-05", None,
+])  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(st.lists(token, min_size=1, max_size=5) | st.lists(st.floats(width=16).map(str), min_size=1))
+def test_numbers_in_text_are_described_the_same_in_the_short_way(texts):
+    column = pa.array(texts * 5, pa.large_string())
+    shown = [repr(vars(profiled._of_text(column, "id", ".", True)))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(profiled, "_as_written", lambda text, words: None)
+        shown.append(repr(vars(profiled._of_text(column, "id", ".", True))))
+    assert shown[0] == shown[1]
+
+
+def test_the_short_way_is_for_plain_numbers_only():
+    for texts, fits in (
+        (["1", "-2.5e3", None], True), (["1", "inf"], False), (["1", "nan"], False),
+        (["1", "x"], False), (["$1", "$2"], False), (["1e400"], False),
+    ):  # fmt: skip
+        column = pa.array(texts, pa.large_string())
+        found = profiled._as_written(column, profiled.sorted_words(column))
+        assert (found is not None) == fits, texts

@@ -22,7 +22,7 @@ from tamis.sources.tables import dates
 from tamis.sources.tables.table_columns import as_words, coded, floats, kind_of, sorted_words
 from tamis.sources.text.csv_text import CsvText
 from tamis.sources.text.dialect import MARKS
-from tamis.sources.text.units import NO_UNIT, Unit, digits_in, number_pattern, unit_of
+from tamis.sources.text.units import NO_UNIT, NUMBERS, Unit, digits_in, number_pattern, unit_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -360,20 +360,12 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     words = sorted_words(text)
     if not len(words):
         return _of_numbers(np.full(len(text), np.nan), name)
+    if decimal == "." and (values := _as_written(text, words)) is not None:
+        return _of_written(values, words, name, NO_UNIT)
     some = words[:1000].to_pylist()
     numbers, unit, is_number = _numbers_among(words, some, decimal or ".")
     if numbers == len(words) and decimal is not None:
-        distinct = -1 if _in_exponents(words) else len(words)
-        found = _of_numbers(floats(plain(text, decimal, unit)), name, distinct)
-        if distinct < 0:
-            found.large[0] = False
-        if unit != NO_UNIT:
-            found.units[0] = str(unit)
-        if len(codes := words.filter(pc.match_substring_regex(words, r"^0\d+$"))) > 1:
-            sentence = f"holds numbers that begin with 0, such as {codes[0].as_py()!r}"
-            remedy = "if they are codes, name it with --categorical (categorical=)"
-            found.remarks[0] = (sentence, remedy)
-        return found
+        return _of_written(floats(plain(text, decimal, unit)), words, name, unit)
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
     found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
@@ -432,6 +424,40 @@ def only_row(text: Any, words: Any) -> int | None:
 
     rows = np.flatnonzero(pc.is_in(text, value_set=words).to_numpy(zero_copy_only=False))
     return int(rows[0]) if len(rows) == 1 else None
+
+
+def _of_written(values: npt.NDArray[np.float64], words: Any, name: str, unit: Unit) -> Columns:
+    """Describe a column of text that is numbers; `words` are the different ones."""
+    import pyarrow.compute as pc
+
+    distinct = -1 if _in_exponents(words) else len(words)
+    found = _of_numbers(values, name, distinct)
+    if distinct < 0:
+        found.large[0] = False
+    if unit != NO_UNIT:
+        found.units[0] = str(unit)
+    if len(codes := words.filter(pc.match_substring_regex(words, r"^0\d+$"))) > 1:
+        sentence = f"holds numbers that begin with 0, such as {codes[0].as_py()!r}"
+        remedy = "if they are codes, name it with --categorical (categorical=)"
+        found.remarks[0] = (sentence, remedy)
+    return found
+
+
+def _as_written(text: Any, words: Any) -> npt.NDArray[np.float64] | None:
+    """Return text as floats if all of it is numbers without a unit, as most columns are; or None.
+
+    Arrow then parses it at once; the regular expressions of the other ways take ten times as long.
+    """
+    import pyarrow as pa
+
+    if not NUMBERS["."].match(words[0].as_py()):
+        return None
+    try:
+        values = floats(text.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return None
+    # Arrow also takes nan and inf for numbers; those are words.
+    return values if np.isfinite(values).sum() == len(text) - text.null_count else None
 
 
 def _numbers_among(words: Any, some: list[str], mark: str) -> tuple[int, Unit, Any]:
