@@ -144,7 +144,9 @@ def partial(
     `kind` is "file", "folder" or a key of `MARKERS`; a destination that `atomic_folder` would not
     replace is refused. Disk errors become one-sentence errors.
     """
-    target = _destination(path)
+    target = Path(os.path.realpath(path))
+    if not os.fspath(path) or not target.name or not target.parent.is_dir():
+        raise _no_place(path, target)
     work, named, lock = target, False, None
     try:
         try:
@@ -182,15 +184,12 @@ def partial(
                 os.close(lock)
 
 
-def _destination(path: str | os.PathLike[str]) -> Path:
-    """Return where to write; raise a one-sentence error if nothing can be there."""
-    target = Path(os.path.realpath(path))
+def _no_place(path: str | os.PathLike[str], target: Path) -> OutputError:
+    """Return a one-sentence error about a path where nothing can be written."""
     if not os.fspath(path) or not target.name:
         where = "it is the root of a disk" if os.fspath(path) else "its name is empty"
-        raise OutputError(f"'{path}' cannot be written ({where}); choose another name")
-    if not target.parent.is_dir():
-        raise OutputError(f"the folder {target.parent} does not exist; make it first")
-    return target
+        return OutputError(f"'{path}' cannot be written ({where}); choose another name")
+    return OutputError(f"the folder {target.parent} does not exist; make it first")
 
 
 def _refuse_replacing(target: Path, path: str | os.PathLike[str], kind: str, force: bool) -> None:

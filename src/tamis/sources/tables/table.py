@@ -141,7 +141,8 @@ class ParquetTable:
         with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
             table = self._file.read(columns=list(names), use_threads=len(names) > 1)
             table.validate(full=True)  # strings of a damaged file may not be valid text
-            self._refuse_shorter(table.num_rows)
+            if table.num_rows != self.n_rows:
+                raise self._shorter(table.num_rows)
             return table
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
@@ -153,14 +154,14 @@ class ParquetTable:
                 batch.validate(full=True)
                 found += batch.num_rows
                 yield batch
-            self._refuse_shorter(found)
+            if found != self.n_rows:
+                raise self._shorter(found)
 
-    def _refuse_shorter(self, found: int) -> None:
-        """Raise an error if the columns that were read do not have the rows of the metadata."""
-        if found != self.n_rows:
-            import pyarrow as pa
+    def _shorter(self, found: int) -> Any:
+        """Return an error about columns that do not have the rows of the metadata."""
+        import pyarrow as pa
 
-            raise pa.ArrowInvalid(f"its columns have {found:,} of {self.n_rows:,} rows")
+        return pa.ArrowInvalid(f"its columns have {found:,} of {self.n_rows:,} rows")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, not the open file."""
