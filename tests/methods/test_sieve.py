@@ -66,6 +66,25 @@ class LookUp(Measure):
         return "the least"
 
 
+class Number(int):
+    """The number of a column, with its place among those that were prepared together."""
+
+    columns: Any
+    i: int
+
+
+class Numbers(list[Number]):
+    """Columns by their numbers; their contents are equal, so that they decide nothing."""
+
+    rows = codes = scores = np.zeros(0, np.int32)
+
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        super().__init__(map(Number, numbers))
+        self.indptr = np.zeros(len(self) + 1, np.int64)
+        for i, number in enumerate(self):
+            number.columns, number.i = self, i
+
+
 class LookUpPanel(Panel):
     """Kept columns by their numbers."""
 
@@ -74,7 +93,7 @@ class LookUpPanel(Panel):
         self._kept: list[int] = []
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[Any]:
-        return [int(i) for i in numbers_of(block)[picks]]
+        return Numbers(numbers_of(block)[picks])
 
     def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
         raise NotImplementedError

@@ -577,7 +577,8 @@ class ShapePanel(RowListPanel):
 
         Each kept column has a place in `out`, by default by age; return `out`.
         """
-        self._list_waiting()
+        if self._waiting:
+            self._list_waiting()
         table, unit = table_of(self.n_rows)
         s, c = self._slots, self._cells
         place_of = np.full(len(self._alive), -1)
@@ -592,7 +593,7 @@ class ShapePanel(RowListPanel):
                 *columns.form, which, lo, hi, *kept, *self._target_arrays, table,
                 unit / math.log(2.0), len(out) == 3, 0, out,
             ),
-            np.concatenate([[0], np.cumsum(len(self) + np.diff(columns.indptr)[which])]),
+            np.concatenate([[0], np.cumsum(len(self._live) + np.diff(columns.indptr)[which])]),
         )  # fmt: skip
         self.pairs += len(which) * len(self._live)
         return out
@@ -643,7 +644,10 @@ class ShapePanel(RowListPanel):
         before, first = len(self._alive), int(self._slot_cells[-1])
         n_slots, end = before + len(which), first + int(columns.n_bins[which].sum())
         lengths = columns.indptr[which + 1] - columns.indptr[which]
-        self._room_for_nodes(self._used + int(lengths.sum()))
+        need = self._used + int(lengths.sum())
+        self._nodes, self._numbers = (
+            roomy(array, self._used, need) for array in (self._nodes, self._numbers)
+        )
         self._slots = {name: roomy(a, before, n_slots) for name, a in self._slots.items()}
         self._cells = {name: roomy(a, first, end) for name, a in self._cells.items()}
         slot_cells = np.zeros(n_slots + 1, np.int64)

@@ -310,10 +310,7 @@ class RowListPanel(Panel):
         if room > len(self._nodes):
             capacity = max(room, 2 * len(self._nodes), 256)
             for name in ("_nodes", "_numbers") if self.with_numbers else ("_nodes",):
-                old = getattr(self, name)
-                bigger = np.empty((capacity, old.shape[1]), dtype=old.dtype)
-                bigger[: len(old)] = old
-                setattr(self, name, bigger)
+                setattr(self, name, roomy(getattr(self, name), self._used, capacity))
 
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""

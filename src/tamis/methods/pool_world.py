@@ -128,6 +128,6 @@ class PoolWorld(World):
         keys, every = np.concatenate([real.keys, pool.keys]), np.arange(len(left))
         return Pool(
             real.panel, real.measure, every, relevance, real.required, n_features=real.n_features,
-            capacity=real.capacity, keys=keys, slots=every,
+            capacity=real.capacity, exponent=real.exponent, keys=keys, slots=every,
             tables=Tables.of_pairs(left, relevance, keys),
         )  # fmt: skip

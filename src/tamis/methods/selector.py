@@ -146,7 +146,8 @@ class ColumnSelector:
                 f"the log was written by a {self.rule.public_name} that gave other reasons; use "
                 "the tamis that wrote it"
             )
-        log.declare(reasons)
+        if not reasons.keys() <= log.reasons.keys():
+            log.declare(reasons)
         self.log_, self.names, self.n_features_in_ = log, log.names, len(log)
         self.rule.begin(self._target)
         self._begin()

@@ -27,7 +27,7 @@ from tamis.kernels.worth import (
     walk,
     would_enter,
 )
-from tamis.measures.measure import Floats, Ints
+from tamis.measures.measure import Floats, Ints, PreparedColumn
 from tamis.methods.measured import Arrival, Kept, ScoredBlock
 
 #: Relevance that is equal to so many digits is tied.
@@ -65,22 +65,9 @@ class Weighed:
     limited_by: Ints
 
 
-def content_key(column: Any) -> int:
-    """Return a number that depends on the values of a prepared column only, for ties."""
-    key = 0
-    for name in ("rows", "codes", "scores"):
-        values = getattr(column, name, None)
-        if values is not None:
-            key = zlib.crc32(values, key)
-    return key
-
-
 def content_keys(columns: Any, picks: Ints) -> Ints:
-    """Return the content keys of some of many prepared columns."""
+    """Return numbers that depend on the values of prepared columns only, for ties."""
     keys = np.zeros(len(picks), np.int64)
-    if not hasattr(columns, "indptr"):
-        keys[:] = [content_key(columns[i]) for i in picks.tolist()]
-        return keys
     firsts, ends = columns.indptr[picks].tolist(), columns.indptr[picks + 1].tolist()
     for values in (columns.rows, columns.codes, columns.scores):
         keys[:] = [
@@ -98,6 +85,8 @@ class Pool(Kept):
     ----------
     n_features, capacity : int
         How many are kept, and how many the pool holds.
+    exponent : float
+        The exponent of rule 2; infinity drops copies only.
     is_kept : ndarray of bool
         Whether each feature is kept; the others wait in reserve.
     keys : ndarray of int
@@ -109,6 +98,7 @@ class Pool(Kept):
     _: KW_ONLY
     n_features: int
     capacity: int
+    exponent: float
     is_kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     slots: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -136,16 +126,9 @@ class Pool(Kept):
     def stronger(self, arrival: Arrival) -> npt.NDArray[np.bool_]:
         """Return which features are more relevant than a newcomer; contents decide between ties."""
         theirs, mine = self.tables.rounded[self.slots], np.round(arrival.relevance, DIGITS)
-        first = self.keys <= content_key(arrival.column)
+        first = self.keys <= content_keys(arrival.column.columns, np.array([arrival.column.i]))
         result: npt.NDArray[np.bool_] = (theirs > mine) | ((theirs == mine) & first)
         return result
-
-    def room_for(self, count: int) -> Floats:
-        """Return room for three numbers about so many newcomers and every slot; it is reused."""
-        shape = (3, count, self.tables.room)
-        if self.scratch.size < np.prod(shape):
-            self.scratch = np.empty(shape).ravel()
-        return self.scratch[: np.prod(shape)].reshape(shape)
 
     @property
     def has_places(self) -> bool:
@@ -174,7 +157,8 @@ class Pool(Kept):
             self.tables = self.tables.grown()
         if pairs.shape[1] < self.tables.room:
             pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
-        t, key = self.tables, content_key(arrival.column)
+        t, column = self.tables, arrival.column
+        (key,) = content_keys(column.columns, np.array([column.i]))
         rounded = float(np.round(arrival.relevance, DIGITS))
         new = enter(
             t.left, t.given, t.sums, t.limit, t.limited_by, t.relevance, t.rounded, t.keys, t.rank,
@@ -185,7 +169,7 @@ class Pool(Kept):
         self.is_kept = np.append(self.is_kept, False)
         self.keys = np.append(self.keys, key)
         self.slots = np.append(self.slots, new)
-        self.panel.add(arrival.column)
+        self.panel.add(column)
         return float(0.5 * t.limit[new] + 0.5 * t.sums[new] / len(self))
 
     def fill(self, columns: ColumnBlock, features: Ints, relevance: Floats) -> None:
@@ -196,13 +180,12 @@ class Pool(Kept):
         if not len(every):
             return
         ready = panel.prepare(columns, every)
-        kept = [ready[i] for i in every.tolist()]
         _, later, earlier = panel.among(ready, every, every)  # each pair by the one that came later
         left = np.diag(rounded_worths(self.relevance**2)) + np.tril(later, -1)
         left += np.tril(earlier, -1).T
-        for column in kept:
-            panel.add(column)
-        self.keys = np.array([content_key(column) for column in kept], np.int64)
+        for i in every.tolist():
+            panel.add(PreparedColumn(ready, i))
+        self.keys = content_keys(ready, every)
         self.tables = Tables.of_pairs(left, self.relevance, self.keys)
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
@@ -306,15 +289,14 @@ class Newcomers:
     is_known: bool
 
     def __init__(
-        self, pool: Pool, scored: ScoredBlock, first: int, last: int, most: int,
-        exponent: float, copies_from: float,
-    ) -> None:  # fmt: skip
+        self, pool: Pool, scored: ScoredBlock, first: int, last: int, most: int, copies_from: float
+    ) -> None:
         self.pool, self.columns, self.first = pool, scored.columns, first
-        self.exponent, self.copies_from = exponent, copies_from
+        self.copies_from = copies_from
         is_full = len(pool) >= pool.capacity
+        weak_below = pool.weak_below if is_full else 0.0
         # More than rounding changes is compared: the first newcomer is weak, or is compared.
-        likely = scored.strengths[first:last] ** 2 >= pool.weak_below - SLACK
-        compared = np.flatnonzero(likely)
+        compared = np.flatnonzero(scored.strengths[first:last] ** 2 >= weak_below - SLACK)
         if len(compared) > most:
             compared, last = compared[:most], first + int(compared[most])
         self.features, self.relevance = scored.features[first:last], scored.strengths[first:last]
@@ -323,31 +305,37 @@ class Newcomers:
         (self.rows, self.places), self.rows[compared] = np.full((2, n), -1), np.arange(m)
         while pool.tables.room <= len(pool) + m:
             pool.tables = pool.tables.grown()
-        self.pairs, self.among = pool.room_for(m), np.empty((3, m, 0))
+        shape = (3, m, pool.tables.room)
+        if pool.scratch.size < np.prod(shape):  # the next newcomers use the same room
+            pool.scratch = np.empty(shape).ravel()
+        self.pairs = pool.scratch[: np.prod(shape)].reshape(shape)
+        self.among = np.empty((3, m, 0))
         if m and len(pool):
             panel: Any = pool.panel
             panel.beyond_many(self.columns, first + compared, self.pairs, pool.slots)
         self.rounded = np.round(self.relevance, DIGITS)
-        self._find_keys()
+        known = np.concatenate([pool.tables.rounded[pool.slots], self.rounded[compared]])
+        if len(np.unique(known)) < len(known):
+            self._find_keys(known)
         if m > 1:
-            self._meet_each_other(is_full)
+            may_not_enter = is_full or np.isfinite(pool.exponent)
+            self._meet_entrants(compared[self._entering(is_full)] if may_not_enter else compared)
         self._counts = np.zeros(3, np.int64)
         # As much as can happen: all are dropped, or compared ones change all of the pool.
         room = n + 2 * m * (len(pool) + m + 1)
         settled_by, event_features, codes, causes = np.empty((4, room), np.int64)
         self._events = settled_by, event_features, codes, np.empty((room, 3)), causes
 
-    def _meet_each_other(self, is_full: bool) -> None:
-        """Compare those that are compared with those of them that would enter."""
+    def _entering(self, is_full: bool) -> npt.NDArray[np.bool_]:
+        """Return which of those that are compared would enter the pool as it is now."""
         pool, t, enters = self.pool, self.pool.tables, np.ones(len(self.compared), np.bool_)
-        if is_full or np.isfinite(self.exponent):
-            would_enter(
-                self.pairs, self.compared, self.relevance, self.rounded, self.keys, pool.slots,
-                t.relevance, t.rounded, t.keys, t.sums, t.limit, is_full, pool.required,
-                self.exponent, self.copies_from - pool.measure.resolution, pool.measure.resolution,
-                enters,
-            )  # fmt: skip
-        self._meet_entrants(self.compared[enters])
+        would_enter(
+            self.pairs, self.compared, self.relevance, self.rounded, self.keys, pool.slots,
+            t.relevance, t.rounded, t.keys, t.sums, t.limit, is_full, pool.required,
+            pool.exponent, self.copies_from - pool.measure.resolution, pool.measure.resolution,
+            enters,
+        )  # fmt: skip
+        return enters
 
     def _meet_entrants(self, entrants: Ints) -> None:
         """Compare those that are compared with some of them."""
@@ -355,14 +343,6 @@ class Newcomers:
         self.places[entrants] = self.among.shape[2] + np.arange(len(entrants))
         found = panel.among(self.columns, picks, self.first + entrants)
         self.among = np.concatenate([self.among, found], axis=2)
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    @property
-    def next_most(self) -> int:
-        """How many of the newcomers after these should be compared, if they are like these."""
-        return max(ENTERING, ENTERING * len(self.compared) // max(1, self.among.shape[2]))
 
     def log_events(self, log: DecisionLog, reasons: Sequence[str]) -> None:
         """Log what happened to newcomers and to the pool since it was logged last."""
@@ -379,7 +359,7 @@ class Newcomers:
         their end. The first one enters `at_once`, if so.
         """
         pool, t = self.pool, self.pool.tables
-        if np.isinf(self.exponent) and pool.has_places and not at_once:
+        if np.isinf(pool.exponent) and pool.has_places and not at_once:
             # Small tables end here, and need not compile what decides between many features.
             dependence = self.pairs[0, self.rows[start], pool.slots]
             self.is_known = True
@@ -395,7 +375,7 @@ class Newcomers:
             start, most, at_once, self.pairs, self.among, self.rows, self.places, self.features,
             self.relevance, self.rounded, self.keys, self.cutoffs, features, is_kept, slots, t.left,
             t.given, t.sums, t.limit, t.limited_by, t.rank, t.relevance, t.rounded, t.keys, n,
-            pool.required, pool.n_features, pool.capacity, self.exponent,
+            pool.required, pool.n_features, pool.capacity, pool.exponent,
             self.copies_from - resolution, WEAK, resolution, self._counts, *self._events,
         )  # fmt: skip
         size, ended = self._counts[SIZE], self._counts[ENDED]
@@ -425,13 +405,13 @@ class Newcomers:
         later = slice(self.rows[i] + 1, None)
         self.pairs[:, later, self.pool.slots[-1]] = self.among[:, later, self.places[i]]
 
-    def _find_keys(self) -> None:
-        """Compute keys of equals; they are needed only to decide between these."""
-        compared = self.compared
-        theirs = self.pool.tables.rounded[self.pool.slots]
-        values = np.concatenate([theirs, self.rounded[compared]])
-        order = np.argsort(values)
-        same = np.flatnonzero(np.diff(values[order]) == 0.0)
-        tied = np.unique(order[np.concatenate([same, same + 1])]) if len(same) else same
-        which = compared[tied[tied >= len(theirs)] - len(theirs)]
+    def _find_keys(self, known: Floats) -> None:
+        """Compute keys of equals; they are needed only to decide between these.
+
+        `known` is the rounded relevance of the pool, then of those that are compared.
+        """
+        order = np.argsort(known)
+        same = np.flatnonzero(np.diff(known[order]) == 0.0)
+        tied = np.unique(order[np.concatenate([same, same + 1])]) - len(self.pool)
+        which = self.compared[tied[tied >= 0]]
         self.keys[which] = content_keys(self.columns, self.first + which)

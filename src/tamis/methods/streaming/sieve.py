@@ -140,7 +140,12 @@ class SieveRule(MeasuredRule):
             size = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)
         else:
             size = self.n_features
-        return Pool(panel, measure, n_features=size, capacity=max(LEAST_POOL, 2 * size))
+        exponent = self.redundancy
+        if exponent is None:
+            exponent = np.inf if self.n_features is not None else 1.0
+        return Pool(
+            panel, measure, n_features=size, capacity=max(LEAST_POOL, 2 * size), exponent=exponent
+        )
 
     def template_fields(self, pool: Pool, target: Target) -> dict[str, str]:
         """Return the fields that the sentences share."""
@@ -151,13 +156,6 @@ class SieveRule(MeasuredRule):
 
     # --- rule 2 ----------------------------------------------------------------------------
 
-    @property
-    def exponent(self) -> float:
-        """The exponent of rule 2; infinity drops copies only."""
-        if self.redundancy is not None:
-            return self.redundancy
-        return np.inf if self.n_features is not None else 1.0
-
     def redundant_pairs(
         self, arrival: Arrival, pool: Pool, dependence: Floats
     ) -> tuple[npt.NDArray[np.bool_], Floats, npt.NDArray[np.bool_]]:
@@ -166,7 +164,7 @@ class SieveRule(MeasuredRule):
         What the stronger feature of each pair passes on of the target is nothing if only copies
         are dropped.
         """
-        rounding, exponent = pool.measure.resolution, self.exponent
+        rounding, exponent = pool.measure.resolution, pool.exponent
         mine, others = arrival.relevance, pool.relevance
         passed = np.zeros(len(dependence))
         if np.isfinite(exponent):
@@ -250,15 +248,16 @@ class SieveStream(MeasuredStream):
     _kept: Pool
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        pool, lo, exponent, compared = self._kept, first, self.rule.exponent, ENTERING
+        pool, lo, compared = self._kept, first, ENTERING
         # Each entrant is looked at here if more depends on it than the pool.
-        alone = self._shadows is not None or np.isfinite(exponent)
+        alone = self._shadows is not None or np.isfinite(pool.exponent)
         while lo < last:
             end = min(lo + STRETCH * self.look_ahead, last)
             compared = min(compared, self.look_ahead)
-            newcomers = Newcomers(pool, scored, lo, end, compared, exponent, COPY)
-            at, most = 0, 0 if alone else len(newcomers)
-            while at < len(newcomers):
+            newcomers = Newcomers(pool, scored, lo, end, compared, COPY)
+            n_new = len(newcomers.features)
+            at, most = 0, 0 if alone else n_new
+            while at < n_new:
                 is_required = scored.features[lo + at] < self.required
                 if not is_required:
                     at = newcomers.walk(at, most)
@@ -276,7 +275,10 @@ class SieveStream(MeasuredStream):
                 if self._shadows is not None:
                     self._shadows.changed(pool, arrival)
             newcomers.log_events(self.log_, REASONS)
-            lo, compared = lo + at, newcomers.next_most
+            # So many enter per column compared, if those to come are like these.
+            entered = max(1, newcomers.among.shape[2])
+            compared = max(ENTERING, ENTERING * len(newcomers.compared) // entered)
+            lo += at
             if self.on_settled is not None:
                 self.on_settled(int(scored.features[lo - 1]) + 1)
 
@@ -298,7 +300,7 @@ class SieveStream(MeasuredStream):
         Returns the next newcomer to look at.
         """
         pool = self._kept
-        if newcomers.evicts or np.isfinite(self.rule.exponent):
+        if newcomers.evicts or np.isfinite(pool.exponent):
             pairs = newcomers.pairs[0, newcomers.rows[i], pool.slots]
             dropped, evicts = self.rule.redundant(arrival, pool, pairs)
             if dropped is not None or evicts:
@@ -371,8 +373,10 @@ class SieveStream(MeasuredStream):
         pool.required = int(np.count_nonzero(state["features"] < self.required))
         pool.n_features = max(pool.n_features, pool.required)
         pool.capacity = max(pool.capacity, 2 * pool.n_features)
-        if len(pool):
+        if len(pool) > pool.n_features:
             pool.is_kept = pool.weigh(pool.n_features).is_left
+        else:
+            pool.is_kept[:] = True
 
     def _after_withdrawal(self) -> None:
         """Log which features of the reserve take the places of those that were withdrawn."""
