@@ -53,7 +53,7 @@ def expected_log(data: pd.DataFrame):
 
 def rewrite(folder: Path, kind: str, change, number: int = 0) -> None:
     """Change a row of the state, with a valid checksum, as in a folder from an untrusted source."""
-    with state_file.writing(folder) as opened:
+    with state_file.writing(folder, state_file.last_version(folder)) as opened:
         facts = {n: facts for n, facts, _ in state_file.read(opened, kind)}[number]
         state_file.put(opened, kind, number, change(facts) or facts)
 
@@ -66,4 +66,5 @@ def head_of(folder: Path) -> dict:
 
 def committed(folder: Path) -> int:
     """Return how many commits a folder has; 0 if there is none."""
-    return state_file.last_commit(folder) or 0
+    version = state_file.last_version(folder)
+    return 0 if version is None else version[0]

@@ -31,8 +31,9 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
+from tamis.core.writers import LOCK, only_writer
 from tamis.engine.persistent import feeding, selection_state, state_file
-from tamis.engine.persistent.state_file import LOCK, STATE, only_writer, pack, unpack
+from tamis.engine.persistent.state_file import STATE, pack, unpack
 from tamis.kernels.threads import threads
 
 #: Starts a process with everything imported and compiled, which forks a child for every feed and
@@ -437,7 +438,8 @@ def test_another_format_is_reported(tmp_path):
 def test_readers_see_the_last_commit_while_another_process_writes(tmp_path):
     selection = fresh(tmp_path)
     selection.feed(table().iloc[:, :30])
-    with state_file.writing(tmp_path / "run") as opened:
+    version = state_file.last_version(tmp_path / "run")
+    with state_file.writing(tmp_path / "run", version) as opened:
         state_file.put(opened, "history", 99, {"half": "a commit"})
         assert len(Selection.open(tmp_path / "run").run.log) == 30
         opened.execute("ROLLBACK")
@@ -458,7 +460,7 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
     messages: list[str] = []
     script = (
         "import sys; from pathlib import Path\n"
-        "from tamis.engine.persistent.state_file import only_writer\n"
+        "from tamis.core.writers import only_writer\n"
         "with only_writer(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     folder = str(tmp_path / "run")
@@ -469,7 +471,7 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
         assert other.stdout is not None
         assert other.stdin is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(OutputError, match=r"another process is feeding .*run; wait for it"):
+        with pytest.raises(OutputError, match=r"another process is writing to .*run; wait until"):
             selection.feed(table(), wait=False)
 
         def say(text: str) -> None:
@@ -477,6 +479,6 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
             other.stdin.close()  # which lets the other one continue
 
         assert selection.feed(table(), say=say).taken == 60
-    assert messages == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]
+    assert messages == [f"another process is writing to {tmp_path / 'run'}; waiting for it"]
     with only_writer(tmp_path / "run", wait=False):
         pass

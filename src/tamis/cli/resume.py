@@ -42,9 +42,9 @@ def command(run: str, quiet: bool, as_json: bool, execution: dict[str, Any], **g
       tamis resume run/
       tamis resume run/ --cluster local:2
     """  # noqa: D301  (click needs the backspace character)
-    from tamis.engine.persistent.resuming import resume
+    from tamis.engine.persistent.resuming import alone, resume
 
-    with progress(quiet or as_json) as report, resumable(run):
+    with progress(quiet or as_json) as report, resumable(run), alone(run):
         how = {**execution, "progress": report}
         done = resume(run, say=messages(quiet), **given, **how)
         done = finished(run, done, given["selector"], how, given["data"], messages(quiet))

@@ -290,12 +290,12 @@ def _select(options: Any, begun: float) -> Run:
                 _repeat(run, columns, options, report)
             save_run(run, out, force=options.force)
         else:
-            from tamis.engine.persistent.resuming import begin, resume
+            from tamis.engine.persistent.resuming import alone, begin, resume
 
             reading = options.reading if columns is source else {}
             about |= {"name": name, "rows": source, "seconds": seconds, "force": options.force}
-            begin(out, columns, chosen, reading, repeats=repeats, **about)
-            with resumable(out):
+            begun_as = begin(out, columns, chosen, reading, repeats=repeats, **about)
+            with resumable(out), alone(out, begun_as):
                 run = resume(out, every=every, selector=type(rule), **how)
                 run = finished(out, run, type(rule), how)
         if page is not None:

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tamis.core.errors import OutputError, SourceError, TamisError
+from tamis.core.writers import before_replacing
 
 #: The file that identifies each kind of folder.
 MARKERS = {
@@ -199,6 +200,8 @@ def _refuse_replacing(target: Path, path: str | os.PathLike[str], kind: str, for
         )
     if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
         raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
+    with before_replacing(Path(path), wait=False):  # an error before long work, not after it
+        pass
 
 
 def _is_about_writing(error: Exception, work: Path) -> bool:
@@ -227,8 +230,10 @@ def publish(work: Path, path: str | os.PathLike[str], *, force: bool) -> None:
         os.rename(work, target)
     elif not force:
         raise OutputError(f"{target} was made by another process; choose another name")
-    elif not exchange(work, target):
-        _replace(work, target)
+    else:
+        with before_replacing(target, wait=True):
+            if not exchange(work, target):
+                _replace(work, target)
     _sync(target.parent)
 
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
-from tamis.core.files import atomic_folder
+from tamis.core.files import atomic_folder, recover_missing
 from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
+from tamis.core.writers import only_writer
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource
@@ -28,7 +30,7 @@ from tamis.engine.loop import Commits, Scorer, advance, ahead, warn_of_leak
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state
-from tamis.engine.persistent.state_file import Record
+from tamis.engine.persistent.state_file import Record, Version, last_version, replaced
 from tamis.engine.procedure import Procedure
 from tamis.engine.runs import Run, unencoded
 from tamis.engine.seen_columns import target_hashes
@@ -67,8 +69,10 @@ def begin(
     seconds: dict[str, float] | None = None,
     repeats: dict[str, Any] | None = None,
     force: bool = False,
-) -> None:
+) -> Version | None:
     """Create a run folder for `resume` to work on; no feature is decided yet.
+
+    Returns what identifies it, for `alone`.
 
     Parameters
     ----------
@@ -156,6 +160,24 @@ def begin(
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         run.procedure = procedure.record()
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
+    return state.version
+
+
+@contextlib.contextmanager
+def alone(folder: str | os.PathLike[str], begun: Version | None = None) -> Iterator[None]:
+    """Lock a run from its columns to its last repeat, so that no other process comes in between.
+
+    With what `begin` returned, a folder that another process has replaced since is refused.
+    """
+    path = Path(folder)
+    recover_missing(path)
+    with contextlib.ExitStack() as stack:
+        if is_persistent(path):
+            with contextlib.suppress(OSError, sqlite3.Error):  # `resume` says what is wrong
+                stack.enter_context(only_writer(path, wait=False))
+        if begun is not None and last_version(path) != begun:
+            raise replaced(path)
+        yield
 
 
 def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:

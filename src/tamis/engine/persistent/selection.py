@@ -22,6 +22,7 @@ from tamis.core.names import Names
 from tamis.core.notebook import card, html_table
 from tamis.core.params import OneOf, check
 from tamis.core.sentences import counted
+from tamis.core.writers import only_writer
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import KEEP_LATER, CommonParameters
 from tamis.engine.known_selectors import as_selector
@@ -34,7 +35,7 @@ from tamis.engine.persistent.selection_state import (
     as_keys,
     started_state,
 )
-from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
+from tamis.engine.persistent.state_file import STATE, Record, last_version
 from tamis.engine.procedure import Procedure
 from tamis.engine.runs import Run, unencoded
 from tamis.engine.selecting import adjustments_of, describe_run
@@ -380,7 +381,7 @@ class Selection:
 
     def _now(self) -> SelectionState:
         """Return the state, reloaded if another process wrote to it or our own write failed."""
-        if self._stale or last_commit(self.folder) != self._state.head["commit"]:
+        if self._stale or last_version(self.folder) != self._state.version:
             self._state = SelectionState.read(self.folder, self._given)
             self._stale = False
         return self._state

@@ -34,7 +34,15 @@ from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
 from tamis.engine.persistent.saved_selection import Piece, SavedSelection, cannot_be_fed, read_log
-from tamis.engine.persistent.state_file import Record, put, read, reading, writing
+from tamis.engine.persistent.state_file import (
+    Record,
+    Version,
+    put,
+    read,
+    reading,
+    version_of,
+    writing,
+)
 from tamis.engine.runs import RUN_FIELDS, Run, readable_files, unencoded
 from tamis.engine.seen_columns import SeenColumns, name_hashes
 from tamis.engine.stopping import Stop
@@ -110,6 +118,8 @@ class SelectionState(SavedSelection):
     # What is on disk.
     folder: Path = Path()
     head: Record = field(default_factory=dict)
+    #: The last commit; None before the first.
+    version: Version | None = None
     #: The log of the selector.
     log: DecisionLog = field(init=False)
     history: list[Record] = field(default_factory=list)
@@ -201,7 +211,7 @@ class SelectionState(SavedSelection):
     def create(self, folder: Path, run: Run, line: Record | None = None) -> None:
         """Create the state in a folder, for a run that may be finished, with a history entry."""
         selector, source, names = self.selector, run.source, run.log.names
-        self.folder, self.log = folder, run.log
+        self.folder, self.log, self.version = folder, run.log, None
         self.head = {
             "commit": 0,
             **saved_form(selector.rule),
@@ -248,7 +258,7 @@ class SelectionState(SavedSelection):
             head["held"] = {
                 "columns": len(held), "bytes": sum(r.nbytes + v.nbytes for r, v in some),
             }  # fmt: skip
-        with writing(self.folder, new=number == 1) as opened:
+        with writing(self.folder, self.version) as opened:
             if number == 1:
                 about: Record = {"labels": self.labels, "keys": self.keys}
                 put(
@@ -267,6 +277,8 @@ class SelectionState(SavedSelection):
                 put(opened, "selector", 0, selector.state())
             put(opened, "history", number, line)
             put(opened, "head", 0, head)
+            version = version_of(opened)
+        self.version = version
         self.head, self.pieces, self.stored, self.forgotten = head, pieces, held, []
         self.history.append(line)
         self.mark = mark
@@ -278,7 +290,7 @@ class SelectionState(SavedSelection):
 
     def note_repeated(self, name: str, number: int, result: Record) -> None:
         """Save the result of one part of the rows."""
-        with writing(self.folder) as opened:
+        with writing(self.folder, self.version) as opened:
             put(opened, name, number, result)
 
     def end_repeats(self, found: Mapping[str, Record]) -> None:
@@ -287,7 +299,7 @@ class SelectionState(SavedSelection):
         self.head["run"] = {**facts, "trust": facts.get("trust", {}) | dict(found)}
         self.commit({"action": "repeat", "what": names})
         parts = [(name, number) for name in names for number in range(len(self.repeated(name)))]
-        with writing(self.folder) as opened:
+        with writing(self.folder, self.version) as opened:
             for name, number in parts:
                 put(opened, name, number, None)
         self.export()
@@ -396,7 +408,8 @@ class SelectionState(SavedSelection):
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,
                 stop=Stop.of(head["stop"]) if head.get("stop") else None,
-                head=head, history=stored.history, pieces=[p for p, _ in pieces], mark=log.mark,
+                head=head, version=version_of(opened), history=stored.history,
+                pieces=[p for p, _ in pieces], mark=log.mark,
             )  # fmt: skip
             for piece, seen in pieces:
                 if piece.forgotten:

@@ -27,8 +27,7 @@ import hashlib
 import json
 import math
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,9 @@ import pyarrow as pa
 
 from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import reason, refuse_unreadable
+from tamis.core.writers import LOCK
 
-STATE, LOCK = "state.sqlite", "state.lock"
+STATE = "state.sqlite"
 
 #: Formats 1 and 2 were folders of files. Every change of the tables or their content increments it.
 VERSION = 3
@@ -63,6 +63,9 @@ COMPRESSED_FROM = 4096
 LARGEST = 2**33
 
 Record = dict[str, Any]
+
+#: Identifies a commit: its number, and the checksums of its entry in the history and of its head.
+Version = tuple[int, bytes, bytes]
 
 #: What reading a damaged folder can raise.
 DAMAGE = (
@@ -186,8 +189,13 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def writing(folder: Path, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open the state for one atomic commit; with `new`, create it first."""
+def writing(folder: Path, after: Version | None) -> Iterator[sqlite3.Connection]:
+    """Open the state for one atomic commit that follows another, or create it for the first.
+
+    If the state is not at that commit, another process has replaced the folder or written to it,
+    and nothing is written.
+    """
+    new = after is None
     if new:
         (folder / STATE).touch()
         (folder / LOCK).touch()
@@ -198,8 +206,18 @@ def writing(folder: Path, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         if new:
             opened.execute(f"PRAGMA user_version={VERSION}")
             opened.execute(SCHEMA)
+        elif version_of(opened) != after:
+            raise replaced(folder)
         yield opened
         opened.execute("COMMIT")  # closing without it rolls back
+
+
+def replaced(folder: Path) -> OutputError:
+    """Return a one-sentence error about a folder that is not the one that was begun."""
+    return OutputError(
+        f"{folder} was replaced or changed by another process, so this one ended and wrote nothing "
+        "more to it; give each process a folder of its own"
+    )
 
 
 def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
@@ -225,45 +243,17 @@ def read(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, Any, int]
         yield number, unpack(data), len(data)
 
 
-def last_commit(folder: Path) -> int | None:
-    """Return the number of the last commit, or None if it cannot be read."""
-    with contextlib.suppress(sqlite3.Error, ValueError, OSError), connection(folder) as opened:
-        wanted = "SELECT max(number) FROM part WHERE kind = 'history'"
-        return int(opened.execute(wanted).fetchone()[0] or 0)
+def version_of(opened: sqlite3.Connection) -> Version:
+    """Return what identifies the last commit."""
+    wanted = "SELECT number, checksum FROM part WHERE kind = ? ORDER BY number DESC LIMIT 1"
+    number, line = opened.execute(wanted, ("history",)).fetchone()
+    return number, line, opened.execute(wanted, ("head",)).fetchone()[1]
+
+
+def last_version(folder: Path) -> Version | None:
+    """Return what identifies the last commit, or None if it cannot be read."""
+    unreadable = contextlib.suppress(sqlite3.Error, ValueError, TypeError, OSError)
+    with unreadable, connection(folder) as opened:
+        opened.execute("BEGIN")
+        return version_of(opened)
     return None
-
-
-# --- one writer at a time -------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def only_writer(
-    folder: Path, *, wait: bool = True, say: Callable[[str], object] = lambda sentence: None
-) -> Iterator[None]:
-    """Lock a folder for writing; wait for another process, or raise an error.
-
-    The lock is a transaction on a separate, empty database. A lock on the state itself would end
-    with each commit, and a waiting process could slip in between two commits of the same feed.
-    """
-    address = f"{(folder / LOCK).absolute().as_uri()}?mode=rwc"
-    with contextlib.closing(
-        sqlite3.connect(address, timeout=0.0, isolation_level=None, uri=True)
-    ) as lock:
-        waits = False
-        while True:
-            try:
-                lock.execute("BEGIN IMMEDIATE")
-                break
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise
-            if not wait:
-                raise OutputError(
-                    f"another process is feeding {folder}; wait for it, or leave out --no-wait "
-                    "(wait=False)"
-                )
-            if not waits:
-                say(f"another process is feeding {folder}; waiting for it")
-            waits = True
-            time.sleep(0.05)
-        yield
