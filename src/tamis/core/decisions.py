@@ -202,14 +202,14 @@ class DecisionLog:
         """
         for d in (*decision.evicts, decision):
             code = self._codes[d.reason]
-            for other in d.because:
-                self._because.append(other)
+            self._because.extend(d.because)
             for key, number in d.evidence.items():
                 numbers = self._evidence.setdefault(key, Growable(EVIDENCE))
-                numbers.append((len(self._events.view), number))
+                numbers.extend([(len(self._events.view), number)])
             settled = decision.feature if at is None else at
             end = len(self._because.view)
-            self._events.append((settled, d.feature, code, d.relevance, d.value, d.level, end))
+            event = (settled, d.feature, code, d.relevance, d.value, d.level, end)
+            self._events.extend([event])
             if self._replaced is not None:
                 self._note_replaced(d.feature)
             self._reason.view[d.feature] = code

@@ -40,14 +40,6 @@ class Growable:
         self.view = self._array[:stop]
         self.view[start:] = values
 
-    def append(self, value: Any) -> None:
-        """Append one value, which may be a tuple for a structured array."""
-        at = len(self.view)
-        if at == len(self._array):
-            self.extend(np.zeros(1, dtype=self._array.dtype))
-        self.view = self._array[: at + 1]
-        self._array[at] = value
-
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` values."""
         self.view = self._array[:length]

@@ -502,8 +502,11 @@ def readable_files(
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, SELECTED)
     writer.writeheader()
-    kept = [row | {"name": safe_name(row["name"])} for row in kept_rows(log)]
-    writer.writerows(kept)
+    kept = kept_rows(log)
+    writer.writerows(
+        row if row["name"].isidentifier() else row | {"name": safe_name(row["name"])}
+        for row in kept
+    )
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: facts[key] for key in RUN_FIELDS if key in facts}  # not all of earlier ones
     record["verdicts"] = log.counts()

@@ -145,7 +145,11 @@ def leave_in_turn(
         left_over[at] = True
         worth[at], limits[at] = worth_of(least[s], total[s], down_to), least[s]
         limiters[at] = age[by[s]] if by[s] >= 0 else -1
-    order[n - down_to :] = np.flatnonzero(left_over)
+    at = n - down_to
+    for feature in range(n):
+        if left_over[feature]:
+            order[at] = feature
+            at += 1
 
 
 @inline
@@ -402,7 +406,8 @@ def _take_in(
                 counts, settled_by, told, codes, numbers, causes, features[i], pool_features[k],
                 code, kept_relevance[slots[k]], worth[k], level, by,
             )  # fmt: skip
-    is_kept[:size] = is_left
+    for k in range(size):
+        is_kept[k] = is_left[k]
     if out < 0:
         return size
     gone = slots[out]

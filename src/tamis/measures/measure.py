@@ -147,7 +147,7 @@ class Prepared(Sequence[Any]):
 
     def __getitem__(self, i: Any) -> Any:
         """Return column i."""
-        if i >= len(self.indptr) - 1:
+        if i >= len(self):
             raise IndexError(i)
         return PreparedColumn(self, i)
 
