@@ -15,6 +15,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -471,6 +472,10 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
     return Path(folder)
 
 
+#: Matches names that need no escape.
+_PLAIN_NAME = re.compile(r"\w+", re.ASCII).fullmatch
+
+
 def safe_name(name: str) -> str:
     """Return a name that a spreadsheet shows, and does not run as a formula.
 
@@ -504,8 +509,7 @@ def readable_files(
     writer.writeheader()
     kept = kept_rows(log)
     writer.writerows(
-        row if row["name"].isidentifier() else row | {"name": safe_name(row["name"])}
-        for row in kept
+        row if _PLAIN_NAME(row["name"]) else row | {"name": safe_name(row["name"])} for row in kept
     )
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: facts[key] for key in RUN_FIELDS if key in facts}  # not all of earlier ones
