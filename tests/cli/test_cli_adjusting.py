@@ -41,6 +41,10 @@ def test_wrong_columns_are_reported(tamis, patients, tmp_path):
     arguments = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
     sentence = tamis(*arguments, "--given", "agee").one_sentence()
     assert "has no column 'agee', which given names; did you mean 'age'?" in sentence
+    sentence = tamis(*arguments, "--given", "age, sex").one_sentence()
+    assert "name one column at a time: --given age --given sex, in Python given=['age'," in sentence
+    sentence = tamis(*arguments, "--ignore", "age,sex").one_sentence()
+    assert "name one column at a time: --ignore age --ignore sex" in sentence
     sentence = tamis(*arguments, "--weights", "own", "--ignore", "sex").one_sentence()
     assert sentence.startswith("sample_weight is -")
     sentence = tamis(*arguments, "--weights", "w").one_sentence()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -159,6 +160,10 @@ def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
     close = [other for other in names if other.strip().lower() == name.strip().lower()]
     close = close or near(book, name.strip(), most=1)
     hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
+    parts = [part.strip() for part in name.split(",")]
+    if role in ("ignore", "categorical", "keep", "given") and set(parts) <= set(names):
+        options = " ".join(f"--{role} {shlex.quote(part)}" for part in parts)
+        hint = f"name one column at a time: {options}, in Python {role}={parts}"
     return f"{where} has no column {name!r}, which {role} names; {hint}"
 
 
