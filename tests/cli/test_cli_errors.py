@@ -233,7 +233,11 @@ def test_demo_needs_a_folder_to_write_to(refused, svm):
 def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):
     sp.save_npz("m.npz", sp.eye(5, format="csc"))
     message = refused("info", "m.npz", "--zero-based")
-    assert message == "m.npz: the npz reader has no option 'zero_based'"
+    assert message == "m.npz: the npz reader has no option 'zero_based'; leave it out"
+    message = refused("info", "m.npz", "--target", "y")
+    assert message.endswith("no option 'target'; leave it out, and give the target as y= (--y)")
+    message = refused("info", "t.svm", "--target", "y")
+    assert message.endswith("leave it out: the first value of each line is the target")
 
 
 NO_ROOM = "there is no room for a library or a thread; allow more (ulimit -v, ulimit -u)"

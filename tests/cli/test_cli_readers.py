@@ -130,7 +130,8 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
         r"has no column 'z', which target names; it has 'two\nlines', 'y'"
     )
     assert (
-        error_of("d.csv", b"a,y\n1,2\n", "--tokens", "a") == "the csv reader has no option 'tokens'"
+        error_of("d.csv", b"a,y\n1,2\n", "--tokens", "a")
+        == "the csv reader has no option 'tokens'; leave it out"
     )
     table.to_parquet(tmp_path / "e.parquet")
     half = (tmp_path / "e.parquet").read_bytes()[:-9]

@@ -25,7 +25,9 @@ from tamis.core.sentences import counted
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--out", type=click.Path(), help="CSV file for the predictions; - prints them.")
 @click.option(
-    "--scores", is_flag=True, help="Also write scores: one per class, or that of the second of two."
+    "--scores",
+    is_flag=True,
+    help="Also write scores: one per class; of two classes, that of the second.",
 )
 @click.option("--skip-bad-lines", is_flag=True,
               help="Count bad lines and continue; they get no row number.")  # fmt: skip

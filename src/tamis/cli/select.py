@@ -83,9 +83,9 @@ def _method_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--order", type=Choice(["arrival", "free"]),
-    help="Compare features in the order of the columns (arrival, the default), or in an order of "
-    "their own, by relevance and name, so that the same ones are kept whatever the order of the "
-    "columns (free). For sieve, saola, fast-osfs, osfs, fcbf, mrmr, cfs, hiton-pc and consistency.",
+    help="arrival (the default): compare features in the order of the columns. free: compare them "
+    "in the order of their relevance, so that the same ones are kept whatever the order of the "
+    "columns. For sieve, saola, fast-osfs, osfs, fcbf, mrmr, cfs, hiton-pc and consistency.",
 )  # fmt: skip
 @click.option(
     "--stability", is_flag=False, flag_value=25, type=click.IntRange(min=1), metavar="[PAIRS]",
@@ -137,7 +137,7 @@ def _method_name(value: str) -> str:
     help="End the selection before the last column: features=20 (when 20 are kept), idle=10000 "
     "(when none of the last 10,000 was kept) or accuracy=0.95 (when a decision tree predicts the "
     "class with this accuracy from the kept ones, in five folds). The other columns are not "
-    "examined. May be repeated; the first rule that holds ends it.",
+    "examined. May be repeated; the first rule that holds ends the selection.",
 )  # fmt: skip
 @click.option(
     "--keep", multiple=True, metavar="COLUMN",

@@ -20,8 +20,8 @@ SHOWN = 20
 @click.argument("run", type=click.Path())
 @click.option(
     "--certify", type=float, metavar="RATE",
-    help="Name kept features that you can report: an expected share of at most RATE of these, e.g. "
-    "0.1, is independent of the target, however the columns depend on each other.",
+    help="Name the kept features that you can report: of these, at most the share RATE, e.g. 0.1, "
+    "is expected to be false, however the columns depend on each other.",
 )  # fmt: skip
 @json_option
 def command(run: str, certify: float | None, as_json: bool) -> None:

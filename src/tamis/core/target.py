@@ -378,6 +378,8 @@ def task_of(array: npt.NDArray[Any], needs_classes: bool = False) -> Task:
     'classification'
     >>> task_of(np.array([0, 1, 1, 0])).reason
     'the target holds 2 different whole numbers, each in 2 rows on average'
+    >>> task_of(np.arange(5_000) % 2).reason
+    'the target holds 2 different whole numbers, each in 2,500 rows on average'
     >>> task_of(np.arange(87_000, 99_000, 1_000)).name
     'regression'
     """
@@ -435,10 +437,15 @@ def _of_texts(array: npt.NDArray[Any]) -> Task | None:
     return Task("regression", reason)
 
 
+def _three_digits(number: float) -> str:
+    """Return a number with three digits, and large ones in full: 1.23, 45.6, 2,500."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
+
+
 def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n: int) -> Task:
     k, low, high = len(values), int(values[0]), int(values[-1])
     rows = n / k
-    repeats = f"each in {rows:.3g} {'row' if rows == 1 else 'rows'} on average"
+    repeats = f"each in {_three_digits(rows)} {'row' if rows == 1 else 'rows'} on average"
     reason = f"the target holds {k:,} different whole numbers, {repeats}"
     if max(high, -low) > EXACT:
         reason += ", and numbers beyond 2^53 are identifiers"

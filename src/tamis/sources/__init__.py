@@ -165,7 +165,18 @@ def open_source(
         if not is_path or "unexpected keyword" not in str(error):
             raise
         option = str(error).rsplit(" ", 1)[-1]
-        raise SourceError(f"{data}: the {format} reader has no option {option}") from error
+        raise SourceError(
+            f"{data}: the {format} reader has no option {option}; {_instead(format, option)}"
+        ) from error
+
+
+def _instead(format: str | None, option: str) -> str:
+    """Return what to do where a reader lacks an option, such as `'target'`."""
+    if option == "'target'" and format == "svmlight":
+        return "leave it out: the first value of each line is the target"
+    if option == "'target'" and format in ("npy", "npz"):
+        return "leave it out, and give the target as y= (--y)"
+    return "leave it out"
 
 
 def _without_target(data: Any, format: str | None, options: dict[str, Any]) -> Any:

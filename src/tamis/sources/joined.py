@@ -103,7 +103,8 @@ class Join:
         """Return how to name the target, or None if there is one."""
         if self.y is not None:
             return None
-        return name_one(self.table.path or "data", self.table.column_names or [], "the table of y=")
+        table = os.path.basename(self.table.path) if self.table.path else "the table of y="
+        return name_one("", self.table.column_names or [], table)
 
     @property
     def fingerprint(self) -> str:

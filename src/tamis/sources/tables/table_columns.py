@@ -183,10 +183,13 @@ def has_lines_of_features(
 
 
 def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
-    """Return a message on how to name a target, and which columns could be one."""
+    """Return a message on how to name a target, and which columns of a table could be one.
+
+    Without a path, the target is in another file than the data.
+    """
     names = [name for name in names if name]  # row names have none
     what = "the column to predict" if table == "it" else f"a column of {table}"
-    example = f"tamis.open({os.path.basename(path)!r}, target=...)"
+    example = f"tamis.open({os.path.basename(path)!r}, target=...)" if path else "target="
     there = listed(names) or "none"
     if len(names) > _LISTED:  # where most tables have the target
         there += f", the last {names[-1]!r}"
