@@ -177,7 +177,7 @@ def link_names(docname: str, text: str) -> str:
 
     parts = VERBATIM.split(text)
     for k in range(0, len(parts), 2):
-        parts[k] = re.sub(r"`(?:tamis\.)?([A-Za-z]\w+)(?:\([^`]*)?`", linked, parts[k])
+        parts[k] = re.sub(r"`(?:tamis\.(?:\w+\.)?)?([A-Za-z]\w+)(?:\([^`]*)?`", linked, parts[k])
     return "".join(parts)
 
 

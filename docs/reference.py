@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import pydoc
 import re
 import textwrap
 from collections.abc import Iterator
@@ -16,7 +17,6 @@ from typing import Any
 
 import click
 
-import tamis
 from tamis import _registry as registry
 from tamis.cli.main import COMMANDS, LazyGroup
 from tamis.cli.options import in_sections
@@ -32,8 +32,8 @@ each command shows its part with `--help`. Exit codes, and what `--json` prints:
 """
 OPENING = """# Python reference
 
-Every public name of `tamis`. `make reference` writes this page from the docstrings, which
-`help(tamis.SAOLA)` shows in Python. Which method to use: [choose a method](choose-a-method.md).
+Every public name. `make reference` writes this page from the docstrings, which `help(tamis.SAOLA)`
+shows in Python. Which method to use: [choose a method](choose-a-method.md).
 """
 COMMON = """## Every method for columns
 
@@ -54,6 +54,49 @@ LINE = 80
 #: What the section of a method says about the section above.
 OTHERS = "- and the parameters of [every method for columns](#every-method-for-columns)"
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+#: What is not a name of `tamis` itself: titles, what is said below, and the names in each package.
+PACKAGES = {
+    "Encoders": (
+        '`encode=` takes one of these, or a name such as `"mdlp"` or `"equal-width"`. Each is also '
+        "a step for pipelines.",
+        {"encode": ["MDLP", "EqualFrequency", "EqualWidth", "KMeansBins", "Plain"]},
+    ),
+    "Comparisons": (
+        "[Compare methods](compare.md) explains the protocol, [Sieve](sieve.md#how-many-features) "
+        "the size path.",
+        {
+            "evaluate": [
+                *("compare", "Results", "open_results", "size_path", "SizePath", "open_path"),
+                *("over_time", "over_orders", "over_thresholds", "Curves", "open_curves"),
+            ]
+        },
+    ),
+    "Classes of your own": (
+        "For [a selector](add-a-selector.md), [a measure](add-a-measure.md) or "
+        "[a source](add-a-source.md) of your own.",
+        {
+            "checks": ["check", "checks_of"],
+            "estimators": ["estimator_of"],
+            "methods": [
+                *("Rule", "MeasuredRule", "ScoredRule", "CandidateRule", "TableRule"),
+                *("param", "Number", "OneOf", "Reason", "Arrival", "Kept"),
+                *("Candidates", "Table", "Found"),
+            ],
+            "measures": ["Measure", "PairMeasure", "Panel", "Strength"],
+            "sources": [
+                *("Source", "ColumnSource", "RowSource", "SourceInfo", "MemorySource"),
+                *("ColumnBlock", "RowBlock", "Compressed", "Names"),
+            ],
+        },
+    ),
+}
+#: The package of a name that is not one of `tamis` itself.
+PACKAGE_OF = {
+    name: package
+    for _, packages in PACKAGES.values()
+    for package, names in packages.items()
+    for name in names
+}
 SHOWN = [
     *("Parameters", "Attributes", "Returns", "Yields", "Raises"),
     *("Notes", "References", "Examples"),
@@ -71,13 +114,20 @@ def groups() -> dict[str, list[str]]:
     found["Measures"] = [where.partition(":")[2] for where in registry.MEASURES.values()]
     named = {name for names in found.values() for name in names}
     found["Results and errors"] = [name for name in registry.PUBLIC if name not in named]
+    for title, (_, packages) in PACKAGES.items():
+        found[title] = [name for names in packages.values() for name in names]
     return found
+
+
+def full(name: str) -> str:
+    """Return the name with its package, as in `tamis.SAOLA` or `tamis.evaluate.compare`."""
+    return ".".join(filter(None, ("tamis", PACKAGE_OF.get(name), name)))
 
 
 def signature(name: str, thing: Any) -> str:
     """Return how something is called, with defaults and without types; the members of an enum."""
     if inspect.isclass(thing) and issubclass(thing, enum.Enum):
-        return "\n".join(f"tamis.{name}.{one.name} = {one.value!r}" for one in thing)
+        return "\n".join(f"{full(name)}.{one.name} = {one.value!r}" for one in thing)
     called = inspect.signature(thing)
     bare = [p.replace(annotation=p.empty) for p in called.parameters.values()]
     shown = str(called.replace(parameters=bare, return_annotation=called.empty))
@@ -87,12 +137,12 @@ def signature(name: str, thing: Any) -> str:
         ("<factory>", "{}"),
     ):
         shown = re.sub(pattern, plain, shown)
-    line = f"tamis.{name}{shown}"
+    line = f"{full(name)}{shown}"
     if len(line) <= LINE:
         return line
     params = re.split(r", (?=[^()]*(?:\([^()]*\)[^()]*)*$)", shown[1:-1])
     body = textwrap.fill(", ".join(p.replace(" ", "\0") for p in params), LINE - 4)
-    return f"tamis.{name}(\n{textwrap.indent(body, '    ')}\n)".replace("\0", " ")
+    return f"{full(name)}(\n{textwrap.indent(body, '    ')}\n)".replace("\0", " ")
 
 
 def entries(text: str) -> Iterator[str]:
@@ -119,7 +169,7 @@ def methods(kind: type) -> Iterator[str]:
 
 def described(name: str) -> Iterator[str]:
     """Yield the lines about one public name."""
-    thing = getattr(tamis, name)
+    thing = pydoc.locate(full(name))
     text, *sections = SECTION.split(inspect.getdoc(thing) or "")
     yield f"### {name}\n"
     if not (inspect.isclass(thing) and issubclass(thing, Exception)):
@@ -136,9 +186,10 @@ def described(name: str) -> Iterator[str]:
             if title == "Parameters" and is_for_columns(name):
                 items.append(OTHERS)
             yield (body.strip() if plain else "\n".join(items)).replace("``", "`") + "\n"
-    if name in ("DecisionLog", "Run", "Selection"):
-        yield "**Methods and properties**\n"
-        yield "\n".join(methods(thing)) + "\n"
+    is_own = PACKAGE_OF.get(name) in ("evaluate", "methods", "measures", "sources")
+    is_shown = name in ("DecisionLog", "Run", "Selection") or (is_own and inspect.isclass(thing))
+    if is_shown and (found := "\n".join(methods(thing))):
+        yield f"**Methods and properties**\n\n{found}\n"
 
 
 def is_common(name: str, entry: str) -> bool:
@@ -164,6 +215,8 @@ def page() -> str:
         if title == "Feature streams":
             lines.append(common())
         lines.append(f"## {title}\n")
+        if title in PACKAGES:
+            lines.append(PACKAGES[title][0] + "\n")
         for name in names:
             lines += described(name)
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,4 +124,12 @@ def test_the_reference_matches_the_registry_and_the_docstrings():
     assert reference.PAGE.read_text() == reference.page()
     assert reference.COMMANDS_PAGE.read_text() == reference.commands_page()
     titles = [line[4:] for line in reference.page().splitlines() if line.startswith("### ")]
-    assert sorted(titles) == sorted(PUBLIC)
+    assert sorted(titles) == sorted([*PUBLIC, *reference.PACKAGE_OF])
+    documented = {name for name, package in reference.PACKAGE_OF.items() if package == "evaluate"}
+    assert documented == set(tamis.evaluate.__all__)
+    assert set(tamis.checks.__all__) | set(tamis.encode.TRANSFORMERS) <= set(titles)
+    # What the pages on classes of one's own import is in it too.
+    for page in ("add-a-selector", "add-a-measure", "add-a-source"):
+        text = path.with_name(f"{page}.md").read_text()
+        for names in re.findall(r"from tamis\.(?:methods|measures|sources) import (.+)", text):
+            assert set(names.split(", ")) <= set(titles)
