@@ -73,5 +73,5 @@ for k, name in enumerate(ways):
     ax.bar(np.arange(3) + 0.2 * (k - 1.5), heights, width=0.2, label=name)
 ax.set_xticks(range(3), sets)
 ax.set(ylabel="accuracy", ylim=(0.4, 1), title=f"{BUDGET} of 1,500 columns")
-ax.legend()
+ax.legend(ncols=4, loc="upper center")
 plt.show()

@@ -104,5 +104,5 @@ axes[0].set_title("a row")
 shown = np.full(64, np.nan)
 shown[sel.kept_] = selected[0]
 axes[1].imshow(shown.reshape(8, 8), cmap="gray_r")
-axes[1].set_title("what the ONNX model passes on")
+axes[1].set_title("what ONNX passes on")
 plt.show()

@@ -5,8 +5,8 @@ A program that proposes columns all day
 A program (a feature generator, a search, an agent) proposes one column after another to a
 persistent selection. The answer to each is kept or refused, what was replaced, and the reason. The
 program uses it to decide what to try next. With ``fdr=0.1``, at most 10 % of the columns that pass
-the test are expected to be false, however many are tried. The target is generated from a few of the
-raw columns so that some proposals can succeed; in this run, few do, and none replaces another.
+the test are expected to be false, however many are tried. The target is generated from four parts:
+a raw column, a square and two products. The program does not know them.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ import pandas as pd
 
 import tamis
 
-rng = np.random.default_rng(0)
-n = 600
+rng = np.random.default_rng(2)
+n = 1500
 raw = pd.DataFrame(rng.normal(size=(n, 12)), columns=[f"r{j}" for j in range(12)])
 score = raw["r0"] * raw["r1"] + raw["r2"] ** 2 + raw["r3"] - raw["r4"] * raw["r5"]
 y = (score + 0.5 * rng.normal(size=n) > 0.8).astype(int)
@@ -43,7 +43,7 @@ operations = {
     "({0})^2": lambda a, b: a**2,
     "{0}": lambda a, b: a,
 }
-answers, kept_sizes, tried, weight = [], [], set(), np.ones(12)
+answers, tried, weight = [], set(), np.ones(12)
 for _ in range(250):
     i, j = rng.choice(12, 2, replace=False, p=weight / weight.sum())
     template = list(operations)[rng.integers(len(operations))]
@@ -55,22 +55,29 @@ for _ in range(250):
     if answer != "refused":
         weight[[i, j]] += 0.5
         print(f"{name}: {answer}")
-    answers.append(answer)
-    kept_sizes.append(len(selection.kept_names))
+    answers.append(answer.split()[0])
 
 # %%
-# The reasons are stored with the selection. Here is the last one.
+# The reasons are stored with the selection.
 
 print("kept at the end of the day:", selection.kept_names)
-print(reason)
-print({key: selection.status()[key] for key in ("features", "kept", "irrelevant", "redundant")})
+for name in ("r9 + r3", "(r2)^2", "r3 + r9"):
+    print(selection.why(name))
+print({key: selection.status()[key] for key in ("features", "kept", "irrelevant", "evicted")})
 
 # %%
+# The relevance of each proposal, and the answer to it.
 
+relevance = selection.run.to_frame()["relevance"].to_numpy()
 fig, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-ax.step(range(len(kept_sizes)), kept_sizes, where="post")
-for k, answer in enumerate(answers):
-    if answer.startswith("replaced"):
-        ax.plot(k, kept_sizes[k], "o", color="tab:orange")
-ax.set(xlabel="proposals", ylabel="features kept", title="orange: replaced an earlier one")
+for answer, colour in {
+    "refused": "lightgray",
+    "kept": "tab:blue",
+    "replaced": "tab:orange",
+}.items():
+    at = np.flatnonzero(np.array(answers) == answer)
+    label = "replaced an earlier one" if answer == "replaced" else answer
+    ax.scatter(at, relevance[at], s=25, color=colour, label=label)
+ax.set(xlabel="proposals", ylabel="relevance")
+ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
 plt.show()
