@@ -193,6 +193,6 @@ def test_covariates_are_named(tmp_path):
     for names, words in ((["age"], "age is"), (["age", "site"], "age, site are")):
         run = tamis.select(X, "saola", y, given=names, fdr=0.3, keep_state=True)
         sentence = str(run.certificate(0.1))
-        assert f"is independent of the target once {words} known, whatever" in sentence
+        assert f"are independent of the target once {words} known, however" in sentence
         save_run(run, tmp_path / names[-1])
         assert str(open_run(tmp_path / names[-1]).certificate(0.1)) == sentence

@@ -81,7 +81,7 @@ def test_the_sentence_names_enough_and_best():
     scores = np.array([[0.70, 0.90, 0.91], [0.72, 0.94, 0.95]])
     path = SizePath([1, 5, 20], scores, [f"x{k}" for k in range(20)], "accuracy")
     assert path.sentence == (
-        "5 features are enough: accuracy 0.920 on rows that were not selected with, within one "
+        "5 features are enough: accuracy 0.920 on rows that the selection did not see, within one "
         "standard error of the best, 0.930 with 20."
     )
     html = path._repr_html_()

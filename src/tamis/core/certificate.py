@@ -149,10 +149,10 @@ class Certificate:
         known = known.replace(" are ", " is ") if len(self.given) == 1 else known
         price = "by arrival, so that more columns may follow" if self.by_arrival else "equally"
         return (
-            f"{len(self.features):,} of {of} are certified: of these, an expected share of at most "
-            f"{self.alpha:g} is independent of the target{known}, whatever the dependence between "
-            f"columns and however they were selected (rows exchangeable; {self.columns:,} columns, "
-            f"weighted {price})"
+            f"{len(self.features):,} of {of} are certified: on average at most "
+            f"{100 * self.alpha:g} % of these are independent of the target{known}, however the "
+            "columns depend on each other and however they were selected (rows exchangeable; "
+            f"{self.columns:,} columns, weighted {price})"
         )
 
 

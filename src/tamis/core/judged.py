@@ -74,7 +74,7 @@ class Judged:
         beside = "" if self.every is None else f"; all {self.n_features:,} features {self.every}"
         features = "feature" if self.n_kept == 1 else "features"
         return (
-            f"{self.scoring} {self.kept} on rows that were not selected with, "
+            f"{self.scoring} {self.kept} on rows that the selection did not see, "
             f"{self.n_kept:,.3g} {features} on average{beside}; as many at random {self.random} "
             f"({self.model}, {self.cv} folds, 95 % intervals)"
         )

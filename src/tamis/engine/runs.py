@@ -130,8 +130,8 @@ class Run:
     def certificate(self, alpha: float = 0.1) -> Certificate:
         """Return the largest part of the kept features that is certified at `alpha`.
 
-        Of these, an expected share of at most `alpha` is independent of the target, whatever the
-        dependence between columns, and however they were selected.
+        On average at most a share `alpha` of these are independent of the target, however the
+        columns depend on each other and however they were selected.
         """
         return certificate_of(self, alpha, by_arrival=False)
 

@@ -125,7 +125,7 @@ class SizePath:
         """How many features are enough, and how many are best."""
         few, top = (self.mean[self.sizes.index(size)] for size in (self.enough, self.best))
         said = f"{counted(self.enough, 'feature is', 'features are')} enough: {self.scoring} "
-        said += f"{few:.3f} on rows that were not selected with"
+        said += f"{few:.3f} on rows that the selection did not see"
         if self.enough == self.best:
             return f"{said}, the best of {counted(len(self.sizes), 'size')}."
         return f"{said}, within one standard error of the best, {top:.3f} with {self.best:,}."

@@ -325,8 +325,8 @@ class Selection:
     def certificate(self, alpha: float = 0.1) -> Certificate:
         """Return the largest part of the kept features that is certified at `alpha`.
 
-        Of these, an expected share of at most `alpha` is independent of the target, whatever the
-        dependence between columns, and however they were selected. Once columns were fed, weights
+        On average at most a share `alpha` of these are independent of the target, however the
+        columns depend on each other and however they were selected. Once columns were fed, weights
         fall with the number of a column, so that the certificate of any later moment holds too.
         """
         return self._now().certificate(alpha)
