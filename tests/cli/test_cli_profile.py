@@ -77,7 +77,7 @@ def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
     sieve = f"tamis select {reading} --method sieve --out run/"
     command = f"tamis select {reading} --out run/" if DEFAULT == "sieve" else sieve
     assert lines[: lines.index("")] == [
-        "clinic.csv: 240 rows, 11 columns",
+        "clinic.csv: 240 rows, 11 columns besides the target",
         "columns: numbers 2, whole numbers 2, words 2, dates 1, constants 1, identifiers 2, "
         "numbers and words 1; 2 with missing values",
         "target: 'died', 2 classes: 0 (109), 1 (131), because the target holds 2 different whole "
@@ -294,7 +294,7 @@ def test_the_suggestion_works_on_random_tables(tamis, tmp_path, seed):
 def test_the_profile_comes_before_the_technical_facts(tamis, dated) -> None:
     for file in ("t.csv", "t.parquet"):
         lines = tamis("info", file, "--target", "y").out.splitlines()
-        assert lines[0] == f"{file}: 200 rows, 3 columns"
+        assert lines[0] == f"{file}: 200 rows, 3 columns besides the target"
         works = f"this works: tamis select {file} --target y --out run/"
         assert lines.index(works) < lines.index("") < lines.index(f"name              {file}")
 

@@ -96,6 +96,7 @@ class Profile:
     def lines(self) -> list[str]:
         """Return the profile as lines of text."""
         shape = f"{counted(self.n_rows, 'row')}, {counted(self.n_columns, 'column')}"
+        shape += "" if self.target_name is None else " besides the target"
         found = dict(self.kinds)
         gaps = found.pop("gaps", 0)
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in found.items() if n)
