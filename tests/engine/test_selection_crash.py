@@ -307,11 +307,11 @@ def test_damage_of_the_file_is_detected_or_harmless(tmp_path, fed_state, how):
 def test_a_missing_or_changed_row_is_reported(tmp_path, fed_state, kind, how):
     shutil.copytree(fed_state, tmp_path / "run")
     change = {
-        "gone": "DELETE FROM part WHERE kind = ?1",
-        "number": "UPDATE part SET number = number + 1000 WHERE kind = ?1",
-        "text": "UPDATE part SET data = CAST(data AS TEXT) WHERE kind = ?1",
-        "null-like": "UPDATE part SET data = 7 WHERE kind = ?1",
-        "bytes": "UPDATE part SET data = data || x'00' WHERE kind = ?1",
+        "gone": "DELETE FROM part WHERE kind = ?",
+        "number": "UPDATE part SET number = number + 1000 WHERE kind = ?",
+        "text": "UPDATE part SET data = CAST(data AS TEXT) WHERE kind = ?",
+        "null-like": "UPDATE part SET data = 7 WHERE kind = ?",
+        "bytes": "UPDATE part SET data = data || x'00' WHERE kind = ?",
     }[how]
     with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
         state.execute(change, (kind,))

@@ -177,6 +177,8 @@ def _open_closed() -> None:
 def _repeat_interrupt(lost: Any) -> None:
     """Repeat a Ctrl-C that came during a callback of the interpreter, which would swallow it."""
     starting = isinstance(getattr(lost.object, "__self__", None), threading.Thread)
+    # Since Python 3.13 only the message says what was started.
+    starting = starting or "Thread._bootstrap of" in (lost.err_msg or "")
     if starting and any(isinstance(e, RuntimeError) for e in _chain(lost.exc_value)):
         return  # Ctrl-C released a lock of the thread that was being started
     if not isinstance(lost.exc_value, KeyboardInterrupt):
