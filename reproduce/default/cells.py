@@ -187,8 +187,11 @@ class _Scorer:
         self.task, self.X, self.y, self.test, self.truth = task, X, y, test, truth
 
     def __call__(self, kept: list[int]) -> dict[str, list[float]]:
-        """Return accuracy and balanced accuracy, or R^2, of every model."""
-        X, test = (self._columns(part, kept) for part in (self.X, self.test))
+        """Return accuracy and balanced accuracy, or R^2, of every model.
+
+        Models get the columns in the order of the table: a forest gives other scores in another.
+        """
+        X, test = (self._columns(part, sorted(kept)) for part in (self.X, self.test))
         scores = {}
         for name, model in self._models(bool(kept)).items():
             with warnings.catch_warnings():
