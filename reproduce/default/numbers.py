@@ -60,8 +60,8 @@ class Numbers:
                 self._counts.setdefault(key, {})[fold] = len(record["kept"][size])
 
     def status(self, name: str, method: str) -> str:
-        """Return how the first cell of a method on a set ended; "" if it was not run."""
-        return str(self._status.get((name, method), {}).get("status", ""))
+        """Return why the first cell of a method on a set has no scores; "" if it has."""
+        return str(self._status.get((name, method), {}).get("status", "")).replace(OK, "")
 
     def mean(self, name: str, method: str, size: str, model: str, which: int = PLAIN) -> float:
         """Return the mean over folds, in points; NaN if there is none."""

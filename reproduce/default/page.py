@@ -254,7 +254,7 @@ def _scores(numbers: Numbers, names: list[str], size: int) -> Section:
         cells = []
         for method in methods:
             if math.isnan(numbers.kept(name, method, str(size))):
-                cells.append(numbers.status(name, method).replace("ok", "-") or "-")
+                cells.append(numbers.status(name, method) or "-")
             else:
                 cells.append(_three(numbers, name, method, str(size)))
         if any(" / " in cell for cell in cells):
