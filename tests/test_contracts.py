@@ -21,6 +21,7 @@ from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.estimators import ColumnEstimator, estimator_of
 from tamis.estimators.online import OnlineEstimator
+from tamis.measures.adjusted_shape import AdjustedShape
 from tamis.measures.complete_pairs import CompletePairs
 from tamis.measures.measure import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
@@ -79,6 +80,8 @@ SELECTORS += [
     tamis.GroupSAOLA(shadows=2),
     tamis.FastOSFS(shadows=2),
     tamis.Sieve(shadows=2),
+    tamis.Sieve(AdjustedShape(alpha=0.05), n_features=3),
+    tamis.SAOLA(AdjustedShape(), order="free"),
     tamis.OSFS(tamis.FisherZ(alpha=0.1, classes="numeric"), max_conditioning=1),
     tamis.FastOSFS(unreliable="dependent", max_conditioning=2),
     tamis.FastOSFS(max_tests=40),
@@ -118,6 +121,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.SymmetricUncertainty(alpha=0.01),
     tamis.FisherZ(classes="numeric"),
     tamis.AnyShape(alpha=0.1),
+    AdjustedShape(),
     PairwiseDeletion(tamis.SymmetricUncertainty(alpha=0.01)),
     CompletePairs(tamis.FisherZ()),
     tamis.GSquared(statistic="pearson"),

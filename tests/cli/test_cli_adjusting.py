@@ -37,6 +37,21 @@ def test_weights_and_covariates(tamis, patients, tmp_path, how):
     assert (record["given"], record["weights"]) == (["age", "sex"], "w")
 
 
+def test_the_default_method_adjusts(tamis, patients, tmp_path):
+    out = tmp_path / "run"
+    arguments = ("select", patients, "--target", "sick", "--out", out)
+    done = tamis(*arguments, "--given", "age", "--given", "sex", "--weights", "w")
+    assert done.code == 0
+    assert "sieve kept 1 of 2 features" in done.out
+    assert "\nadjusted for: age, sex\nweights: w\n" in done.out
+    assert "measure: AdjustedShape(alpha=0.01), because it is the default of Sieve" in done.out
+    assert "given age and sex is not below 0.01" in tamis("why", out, "by_age").out
+    assert tamis("why", out, "own").out.startswith("own is kept: R(own, class | age, sex)=")
+    page = tmp_path / "page.html"
+    assert tamis("report", out, "--out", page).code == 0
+    assert "age, sex" in page.read_text()
+
+
 def test_wrong_columns_are_reported(tamis, patients, tmp_path):
     arguments = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
     sentence = tamis(*arguments, "--given", "agee").one_sentence()
@@ -47,8 +62,6 @@ def test_wrong_columns_are_reported(tamis, patients, tmp_path):
     assert "name one column at a time: --ignore age --ignore sex" in sentence
     sentence = tamis(*arguments, "--weights", "own", "--ignore", "sex").one_sentence()
     assert sentence.startswith("sample_weight is -")
-    sentence = tamis(*arguments, "--weights", "w").one_sentence()
-    assert sentence.startswith("Sieve cannot use sample weights; use a method with a measure")
     sentence = tamis(*arguments, "--weights", "w", "--method", "lars").one_sentence()
     assert sentence.startswith("LARS cannot use sample weights")
 

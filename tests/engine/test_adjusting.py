@@ -23,7 +23,9 @@ from tamis.engine.runs import save_run
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
 
-ADJUSTING = ["saola", "group-saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"]
+ADJUSTING = [
+    "sieve", "saola", "group-saola", "osfs", "fast-osfs", "fcbf", "mrmr", "cfs", "hiton-pc"
+]  # fmt: skip
 
 
 def patients(n: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
@@ -79,7 +81,7 @@ def test_every_method_uses_weights_and_covariates_or_refuses_them():
             with pytest.raises(InputError) as caught:
                 tamis.select(rest, method, y, **how)
             sentence = str(caught.value)
-            assert f" cannot use {what}; use a method with a measure, such as saola" in sentence
+            assert f" cannot use {what}; use a method with a measure, such as sieve" in sentence
 
 
 def test_categories_are_compared_inside_the_categories_of_covariates():
@@ -124,7 +126,7 @@ def test_wrong_names_are_reported():
         tamis.select(frame, "saola", y, given=["age", 3])
 
 
-@pytest.mark.parametrize("method", ["saola", "fast-osfs", "osfs"])
+@pytest.mark.parametrize("method", ["sieve", "saola", "fast-osfs", "osfs"])
 def test_a_saved_selection_keeps_weights_and_covariates(tmp_path, method):
     frame, y = patients()
     adjust = {"given": ["age", "sex"], "sample_weight": "w"}

@@ -333,9 +333,8 @@ def test_wrong_covariates_are_reported():
         Target.of(CLASSES[:59]).adjusted(None, GIVEN)
     with pytest.raises(InputError, match="'age' has 60 different values, and MutualInformation"):
         tamis.MutualInformation().relevance(TABLE, Target.of(CLASSES).adjusted(None, GIVEN))
-    for measure in (tamis.GSquared(), tamis.AnyShape()):
-        with pytest.raises(InputError, match="cannot use covariates; use FisherZ"):
-            measure.check_target(Target.of(CLASSES).adjusted(None, GIVEN))
+    with pytest.raises(InputError, match="cannot use covariates; use FisherZ"):
+        tamis.GSquared().check_target(Target.of(CLASSES).adjusted(None, GIVEN))
 
 
 def test_weights_that_are_not_counts_are_reported_to_measures_of_categories():

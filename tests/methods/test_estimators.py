@@ -263,9 +263,8 @@ assert "sklearn" not in sys.modules
 @pytest.mark.parametrize(
     ("estimator", "given", "sentence"),
     [
-        (tamis.Sieve(), "given", "Sieve cannot use covariates; use a method .* such as saola"),
-        (tamis.Sieve(), "sample_weight", "Sieve cannot use sample weights; use a method .* saola"),
-        (tamis.ReliefF(), "given", "ReliefF cannot use covariates; use a method .* such as saola"),
+        (tamis.LARS(), "sample_weight", "LARS cannot use sample weights; use a method .* saola"),
+        (tamis.ReliefF(), "given", "ReliefF cannot use covariates; use a method .* such as sieve"),
         (tamis.MRMR(), "row_groups", "MRMR has no shadow worlds, .* saola with shadows=3"),
         (tamis.SAOLA(), "keep", r"keep is a parameter of SAOLA .*; write SAOLA\(keep=\.\.\.\)"),
     ],

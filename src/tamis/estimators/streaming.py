@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-from tamis.estimators.estimator import GroupEstimator, StreamEstimator, explained
+from tamis.estimators.estimator import GroupEstimator, StreamEstimator
 from tamis.methods.streaming.alpha_investing import AlphaInvestingRule
 from tamis.methods.streaming.fast_osfs import FastOSFSRule
 from tamis.methods.streaming.grafting import GraftingRule
@@ -55,8 +53,3 @@ class SFSFI(StreamEstimator):
 
 class Sieve(StreamEstimator):
     _rule = SieveRule
-
-    @explained
-    def fit(self, X: Any, y: Any, row_groups: Any = None) -> Self:
-        """Select features from a whole table, its columns taken in order."""
-        return self._fit(X, y, row_groups=row_groups)

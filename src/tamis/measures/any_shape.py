@@ -28,7 +28,16 @@ from tamis.kernels.shapes import (
     shape_columns,
 )
 from tamis.kernels.threads import over_columns
-from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, Tested, ready_target
+from tamis.measures.measure import (
+    Floats,
+    Ints,
+    Measure,
+    Panel,
+    Prepared,
+    Strength,
+    Tested,
+    ready_target,
+)
 from tamis.measures.panels import RowListPanel, compressed, roomy, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
@@ -95,6 +104,8 @@ class AnyShape(Measure):
     symbol: ClassVar[str] = "R({a}, {b})"
     resolution: ClassVar[float] = 1e-12
     takes_gaps: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
+    takes_given: ClassVar[bool] = True
     tests: ClassVar[tuple[str, ...]] = ("ranks", "bins")
 
     def __post_init__(self) -> None:
@@ -116,6 +127,8 @@ class AnyShape(Measure):
 
         Each column is ranked and binned once for all of them.
         """
+        if (adjusted := self.for_adjusted(targets[0])) is not self:
+            return adjusted.relevance_to_each(block, targets, out)
         found = self.tested_with_each(block, targets)
         results = [Strength.room(block.width) if out is None else out.part(block.width)]
         results += [Strength.room(block.width) for _ in found[1:]]
@@ -151,6 +164,8 @@ class AnyShape(Measure):
         self, block: ColumnBlock, targets: Sequence[Target], bound: float = 1.0
     ) -> list[Tested]:
         """Return the same for targets that differ in the order of their rows only."""
+        if (adjusted := self.for_adjusted(targets[0])) is not self:
+            return adjusted.tested_with_each(block, targets, bound)
         forms = [_form_of(target) for target in targets]
         form, width, n, each = forms[0], block.width, targets[0].n_rows, len(forms)
         shares, statistic = np.empty((each, 3, width)), np.empty((each, width))
@@ -197,8 +212,18 @@ class AnyShape(Measure):
             for i, form in enumerate(forms)
         ]  # fmt: skip
 
-    def panel(self, target: Target) -> ShapePanel:
+    def for_adjusted(self, target: Target) -> Measure:
+        """Return the measure as it is used with a target that has weights or covariates."""
+        if target.weights is None and target.given is None:
+            return self
+        from tamis.measures.adjusted_shape import AdjustedShape  # it imports this module
+
+        return AdjustedShape(self.alpha)
+
+    def panel(self, target: Target) -> Panel:
         """Return an empty panel of kept columns."""
+        if (adjusted := self.for_adjusted(target)) is not self:
+            return adjusted.panel(target)
         return ShapePanel(target, self)
 
 

@@ -40,6 +40,7 @@ BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
 _IN_FILES: Lazy[type[Measure]] = Lazy(
     {
         **MEASURES,
+        "adjusted_shape": "tamis.measures.adjusted_shape:AdjustedShape",
         "complete_pairs": "tamis.measures.complete_pairs:CompletePairs",
         "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion",
     }

@@ -375,7 +375,7 @@ class Measure(ABC):
             return "sample weights"
         return "covariates" if target.given is not None and not self.takes_given else ""
 
-    def for_adjusted(self, target: Target) -> Self:
+    def for_adjusted(self, target: Target) -> Measure:
         """Return the measure as it is used with a target that has weights or covariates."""
         return self
 

@@ -33,8 +33,8 @@ HUGE = 1e70
 def cannot_use(name: str, what: str) -> str:
     """Return a message that a method cannot use weights or covariates."""
     return (
-        f"{name} cannot use {what}; use a method with a measure, such as saola, fast-osfs, fcbf or "
-        "mrmr"
+        f"{name} cannot use {what}; use a method with a measure, such as sieve, saola, fast-osfs, "
+        "fcbf or mrmr"
     )
 
 

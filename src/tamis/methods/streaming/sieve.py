@@ -109,6 +109,7 @@ class SieveRule(MeasuredRule):
     name: ClassVar[str] = "sieve"
     paper: ClassVar[Mapping[str, Any] | None] = None
     keeps: ClassVar[bool] = True
+    adjusts: ClassVar[bool] = True
     newer_reasons: ClassVar[frozenset[str]] = frozenset({"weak", "weak" + NO_MORE})
 
     measure: Measure | str = "any_shape"
