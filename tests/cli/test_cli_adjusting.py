@@ -49,7 +49,7 @@ def test_the_default_method_adjusts(tamis, patients, tmp_path):
     assert tamis("why", out, "own").out.startswith("own is kept: R(own, class | age, sex)=")
     page = tmp_path / "page.html"
     assert tamis("report", out, "--out", page).code == 0
-    assert "age, sex" in page.read_text()
+    assert "Adjusted for age, sex." in page.read_text()
 
 
 def test_wrong_columns_are_reported(tamis, patients, tmp_path):

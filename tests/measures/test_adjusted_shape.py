@@ -222,6 +222,25 @@ def test_layouts_blocks_and_threads_give_the_same_bits(kind):
             assert np.array_equal(panel.beyond_many(other, np.arange(8)), pairs)
 
 
+@pytest.mark.parametrize("kind", ["two classes", "four classes", "numbers"])
+def test_kernels_do_the_same_in_python(kind, monkeypatch):
+    X, covariates, _, targets = table(7, 60)
+    target = Target.of(targets[kind]).adjusted(None, covariates)
+
+    def everything():
+        measure, every = AdjustedShape(), np.arange(8)
+        tested, panel = measure.tested(block_of(X), target), measure.panel(target)
+        columns = panel.prepare(block_of(X), every)
+        return tested.value, tested.p, panel.among(columns, every, every)
+
+    expected = everything()
+    for name in ("relate", "prepare_adjusted", "compare_adjusted", "class_moments", "fill_gaps"):
+        kernel = getattr(adjusted_shapes, name)
+        monkeypatch.setattr(f"tamis.measures.adjusted_shape.{name}", kernel.py_func)
+    for found, compiled in zip(everything(), expected, strict=True):
+        assert np.array_equal(found, compiled)
+
+
 def test_rows_without_weight_are_as_if_they_were_not_there():
     X, covariates, weights, targets = table(3)
     weights[::4] = 0.0

@@ -57,7 +57,7 @@ RUN_FIELDS = (
 #: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
 PLACED = {
     "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
-    "missing", "encoded", "name", "task", "target_name",
+    "missing", "encoded", "name", "task", "target_name", "given",
 }  # fmt: skip
 #: The share of luck among certified features, if nobody asked for another.
 SURE = 0.1
@@ -251,6 +251,8 @@ class Run:
         target = f"The target{f' {called!r}' if called else ''} holds {self.source['target']}"
         notes = [target if target.endswith("...") else f"{target}."]
         notes += [f"The {name} is {choice}." for name, choice in self.choices.items()]
+        if given := self.source.get("given"):
+            notes.append(f"Adjusted for {', '.join(given)}.")
         if words := missing_words(self.source):
             notes.append(f"Missing: {words}.")
         if dates := self.source.get("details", {}).get("dates_left_out"):
@@ -408,8 +410,11 @@ def missing_words(source: dict[str, Any]) -> str:
     if missing["policy"] == "error" or (missing["policy"] == "auto" and not missing["gaps"]):
         return ""
     owner = "its" if missing["gaps"] == 1 else "their"
+    auto = f"a bin of {owner} own, or the middle rank if there are few"
+    if source.get("given") or source.get("weights"):
+        auto = f"the mean of {owner} column, and a bin of {owner} own if there are many"
     became = {
-        "auto": f"a bin of {owner} own, or the middle rank if there are few",
+        "auto": auto,
         "delete": "left out of each comparison", "category": f"a category of {owner} own",
     }[missing["policy"]]  # fmt: skip
     values, columns = counted(missing["gaps"], "value"), counted(missing["columns"], "column")

@@ -29,6 +29,7 @@ from tamis.kernels.adjusted_shapes import (
     relate,
 )
 from tamis.kernels.adjusting import extend_basis
+from tamis.kernels.bin_cells import EXPECTED
 from tamis.kernels.shapes import MOST_BINS
 from tamis.kernels.threads import over_columns
 from tamis.measures.adjusted import (
@@ -202,8 +203,9 @@ class AdjustedShape(Measure):
     ) -> Floats:
         """Test columns again where they may be relevant, given the probabilities of the classes.
 
-        The mean and the variance of the statistic follow from these. Far out in the tail, and where
-        few rows carry a column, tests of each class count, too. No p-value is made smaller.
+        The mean and the variance of the statistic follow from these. Where few rows carry a column,
+        and far out in the tail where they are not many in each class, tests of each class count,
+        too. No p-value is made smaller.
         """
         doubted, classes = np.flatnonzero(p <= DOUBTED), form.classes
         if classes is None or not len(doubted):
@@ -224,7 +226,8 @@ class AdjustedShape(Measure):
         again = np.maximum(p[doubted], again)
         few = carried < (FEW_A_CLASS * several if by_values else FEW_IN_BIN)
         few &= several > 2
-        some = np.flatnonzero(few | (again < FAR))
+        expected = carried * form.target.counts.min() / n
+        some = np.flatnonzero(few | ((again < FAR) & (expected < EXPECTED)))
         if len(some):
             least = (self._least_of_classes(block.pick(doubted[some]), form) if by_values
                      else self._least_of_bins(c, form, some))  # fmt: skip

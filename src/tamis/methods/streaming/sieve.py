@@ -70,6 +70,7 @@ class SieveRule(MeasuredRule):
     ----------
     measure : {"any_shape"} or Measure
         The measure for R, D and c; it sees linear and curved relations, of numbers and categories.
+        With covariates or sample weights it is `AnyShape` given these (docs/any-shape.md).
     n_features : int or None, default=50
         How many to keep; fewer if fewer are relevant. None keeps every feature that no kept one
         makes redundant (``redundancy=1``), but at most half as many as there are rows (at least
