@@ -54,6 +54,14 @@ def test_rows_columns_and_rare_classes_are_cut_to_the_limits() -> None:
     assert X.shape == (16, 1)
 
 
+def test_scores_do_not_depend_on_the_order_of_a_ranking() -> None:
+    data = sets.load("digits", sets.Limits(200, 20))
+    train, test = data.folds()[0]
+    parts = data.X[train], data.y[train], data.X[test], data.y[test]
+    scorer = cells._Scorer(data.task, *parts)
+    assert scorer([7, 2, 11, 5, 9]) == scorer([2, 5, 7, 9, 11])
+
+
 def test_sparse_columns_that_never_vary_are_removed() -> None:
     X = sp.csr_array(np.array([[1.0, 0, 2], [1, 0, 0], [1, 0, 3]]))
     assert sets._varies(X).tolist() == [False, False, True]
