@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
@@ -205,7 +206,7 @@ def run_plain(text: bytes, least: int = 0):
     out = np.empty(n), np.empty(n + 2, np.int64), np.empty(n, np.int64), np.empty(n)
     found = kernel.new_found()
     slow, bad = np.empty((n, 2), np.int64), np.empty((0, 2), np.int64)
-    kernel.parse_rows.py_func(array, least, *out, slow, found, bad)
+    kernel.parse_rows.py_func(array, least, 0, *out, slow, found, bad)
     rows, entries = found[kernel.ROWS], found[kernel.ENTRIES]
     labels, indptr, indices, values = out
     return labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], found
@@ -373,7 +374,7 @@ def test_parsing_past_bad_lines_compiled_and_plain_agree():
         out = np.empty(n), np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n)
         found, bad = kernel.new_found(), np.zeros((n, 2), np.int64)
         found[kernel.NO_EMPTY] = 1
-        count = function(text, 1, *out, np.empty((n, 2), np.int64), found, bad)
+        count = function(text, 1, 0, *out, np.empty((n, 2), np.int64), found, bad)
         return count, bad[:count].tolist(), found.tolist(), out[0][:3].tolist()
 
     plain = run(kernel.parse_rows.py_func)
@@ -416,3 +417,42 @@ def test_labels_after_lines_of_any_length_are_found(length):
         labels = np.empty(9)
         assert scan(array, labels, np.empty(9, np.int64)) == (4, 0)
         assert labels[:4].tolist() == [3.0, 5.0, 3.0, 8.0]
+
+
+INDICES = ["0", "1", "9", "10", "1234567", "12345678", "123456789", str(2**53 + 1), str(2**62), ""]
+VALUES = [
+    "1", "-1", "-0", "0.585658", "-2.500000", "-0.000000", "9.999999", "1.5", "12.500000", "1.",
+    "0.5856587", "0.585658e3", "1e5", "+1", ".123456", "1.123456x", "5x", "-", "", "nan",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", [" ", "  ", "\t", "\t ", " #", "\r\n", "\n"])
+def test_entries_are_the_same_near_the_end_of_the_text(gap):
+    # Only far from the end are entries read eight bytes at a time.
+    def outcome(text, lines):
+        chunk = parse_chunk(np.frombuffer(text.encode(), dtype=np.uint8), 0, skip=True)
+        skipped = [line for line in chunk.lines_of(chunk.skipped[:, 1]) if line < lines]
+        rows = chunk.rows.part(0, min(len(chunk.rows), lines - len(skipped)))
+        kinds = chunk.skipped[: len(skipped)].tolist()
+        return kinds, rows.indptr.tolist(), rows.indices.tolist(), rows.data.tobytes()
+
+    for first, second, value in itertools.product(INDICES, INDICES, VALUES):
+        # The second index is as long as the first, or not; the last value ends the text.
+        line = f"1 {first}:{value}{gap}{second}:{value}\n"
+        lines = line.count("\n")
+        assert outcome(line, lines) == outcome(line + "1 1:1\n" * 8, lines), line
+
+
+def test_indices_less_their_base():
+    text = np.frombuffer(b"1 1:1 20:2.500000\n1 3:1\n" * 9, dtype=np.uint8)
+    chunk, plain = parse_chunk(text, 1, 1), parse_chunk(text, 1)
+    assert chunk.rows.indices.tolist() == (plain.rows.indices - 1).tolist()
+    assert chunk.found.tolist() == plain.found.tolist()
+
+
+@pytest.mark.parametrize("length", [1, 127, 128, 129, 1000])
+def test_marks_are_counted_in_texts_of_any_length(length):
+    text = np.frombuffer((b":" * 300 + b"1 1:1\n" * 300)[-length:], dtype=np.uint8)
+    counts = [np.count_nonzero(text == mark) for mark in (kernel.COLON, kernel.NEWLINE)]
+    assert list(kernel.count_marks(text)) == counts
+    assert list(kernel.count_marks.py_func(text)) == counts

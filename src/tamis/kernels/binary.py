@@ -52,6 +52,9 @@ MEAN, VARIATION, ERRORS, LOSSES, SQUARED_LOSSES = range(5, 10)
 #: mean of the logarithms and by their number.
 SIZE_OF_ERRORS, SIZE_OF_OFFSETS, N_FIT = 10, 13, 16
 
+#: Tables of up to this many numbers stay in the processor's cache.
+NEAR = 1 << 16
+
 _NOBODY = np.float32(0)
 
 
@@ -78,7 +81,7 @@ def _score(first, last, indices, values, marks, weight, slots):
 @inline
 def _look_ahead(r, indptr, indices, marks, width):
     """Let the marks of row r, if there is one, arrive while the row before it is learned."""
-    if r + 1 < len(indptr):
+    if len(marks) > NEAR and r + 1 < len(indptr):
         for t in range(indptr[r], indptr[r + 1]):
             prefetch(marks, width * indices[t])
 
@@ -306,21 +309,24 @@ def learn_second_order(
     for r in range(len(goals)):
         first, last = indptr[r], indptr[r + 1]
         _look_ahead(r + 1, indptr, indices, marks, 1)
-        score = _score(first, last, indices, values, marks, weight, slots)
-        pull = _pull(score, goals[r], last - first, counts, fit)
-        if pull == 0.0:
-            continue
-        spread, n_in = 0.0, 0
+        score, spread, n_in = 0.0, 0.0, 0
+        # Both sums at once, as each waits for its last addition; most rows have loss.
         for t in range(first, last):
-            mark, slot = marks[indices[t]], slots[t - first]
+            mark, x = marks[indices[t]], values[t]
+            slot = int(max(-mark, _NOBODY))
             sigma = 1.0 / (
                 1.0 + float(max(held[slot], mark))
             )  # held[0] is 0, and marks of slots are below
-            spread += values[t] * values[t] * sigma
-            variance[t - first] = sigma
+            slots[t - first], variance[t - first] = slot, sigma
+            score += weight[slot] * x
+            spread += x * x * sigma
+        pull = _pull(score, goals[r], last - first, counts, fit)
+        if pull == 0.0:
+            continue
+        for t in range(first, last):
             inside[n_in] = t
             outside[t - first - n_in] = t
-            n_in += 1 if slot > 0 else 0
+            n_in += 1 if slots[t - first] > 0 else 0
         step = _step(pull, spread, gamma, fit)
         for n in range(n_in):
             slot, x = slots[inside[n] - first], values[inside[n]]

@@ -24,6 +24,8 @@ NOT_A_NUMBER, EXACT, FOR_PYTHON = range(3)
 
 # Every power of ten that a float64 holds exactly.
 _TENS = np.array([float(10**e) for e in range(23)])
+#: The sign of a number, by whether there is a minus.
+SIGNS = np.array([1.0, -1.0])
 _EXACT_MANTISSA = 2**53
 _SHORT = 15
 # A longer mantissa might not fit an int64.
@@ -134,7 +136,7 @@ def read_digits(text, i, number):
 
 
 @inline
-def _eight(text, i):
+def eight(text, i):
     """Return eight bytes, of which the first is the lowest byte of the number."""
     k = np.uint64(i)
     return (
@@ -150,20 +152,21 @@ def _eight(text, i):
 
 
 @inline
-def _digits_of(word):
+def digits_of(word):
     """Return how many of eight bytes, from the first one on, are digits."""
     # The highest bit of each byte that is not one; a carry only reaches bytes after the first.
     off = word ^ _ZEROS
     other = ((off + _UP_TO_NINE) | off) & _HIGHEST
-    return int(count_bits((other - _U1) & ~other) >> _U3)
+    return np.int64(count_bits((other - _U1) & ~other) >> _U3)
 
 
 @inline
-def _number_of(word, n):
+def number_of(word, n):
     """Return the number that the first n of eight bytes stand for, n from 1 to 8."""
     word = (word ^ _ZEROS) << np.uint64(64 - 8 * n)
     word = (word * _U10) + (word >> _U8)
-    return int((((word & _PAIRS) * _BY_PAIRS) + (((word >> _U16) & _PAIRS) * _BY_FOURS)) >> _U32)
+    joined = ((word & _PAIRS) * _BY_PAIRS) + (((word >> _U16) & _PAIRS) * _BY_FOURS)
+    return np.int64(joined >> _U32)
 
 
 @inline
@@ -211,13 +214,13 @@ def read_short(text, i):
         start = i = i + 1
         n = 8
         if i + 8 <= len(text):
-            word = _eight(text, i)
-            n = _digits_of(word)
+            word = eight(text, i)
+            n = digits_of(word)
             if n == 6:  # six decimals are usual: what follows need not wait for n
-                mantissa = mantissa * 1_000_000 + _number_of(word, 6)
+                mantissa = mantissa * 1_000_000 + number_of(word, 6)
                 i += 6
             elif n > 0:
-                mantissa = mantissa * _WHOLE_TENS[np.uint64(n)] + _number_of(word, n)
+                mantissa = mantissa * _WHOLE_TENS[np.uint64(n)] + number_of(word, n)
                 i += n
         if n == 8:  # more may follow
             mantissa, i = read_digits(text, i, mantissa)
@@ -225,7 +228,7 @@ def read_short(text, i):
         after = byte(text, i)
     if digits > _SHORT or digits == 0 or after in (LOWER_E, UPPER_E):
         return 0.0, 0
-    return float(mantissa) / _TENS[np.uint64(i - start)] * (1.0 - 2.0 * negative), i
+    return float(mantissa) / _TENS[np.uint64(i - start)] * SIGNS[np.uint64(negative)], i
 
 
 @inline

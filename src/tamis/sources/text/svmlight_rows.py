@@ -199,9 +199,10 @@ class SvmlightSource(RowSource):
             first = [_labels(text) for text in looked]
             return as_classes(np.unique(join_labels(first)), self.name) if first else None
         found: npt.NDArray[Any] = np.zeros(0)
+        reuse_freed()
         try:
-            for labels in in_order(self._text.chunks(self.chunk), _labels):
-                found = np.unique(join_labels([found, labels]))
+            for text in self._text.chunks(self.chunk):
+                found = np.unique(join_labels([found, _labels(text)]))
                 progress("reading labels", self._text.done, self._text.size)
         except DamageError:  # the next pass reports the damage
             pass
@@ -252,17 +253,13 @@ class SvmlightSource(RowSource):
         counts, total = list[Counts](), self._text.size or None
 
         def parse(text: Text) -> Chunk:
-            return parse_chunk(text, base, skip=skip, refuse_empty=self._is_learning)
+            return parse_chunk(text, base, base, skip=skip, refuse_empty=self._is_learning)
 
         try:
             for chunk in in_order(texts, parse, read_in_thread=self.rereadable):
                 if bad is not None and len(chunk.skipped):
                     self._count(bad, chunk, line)
-                rows = chunk.rows
-                indices = np.subtract(
-                    rows.indices, base, out=rows.indices
-                )  # not shared, so it can be changed
-                values = Compressed(rows.indptr, indices, rows.data)
+                values = chunk.rows
                 place = partial(self._place, chunk, line)
                 if chunk.fault is not None:
                     # An error in an earlier line is reported first.
@@ -271,7 +268,7 @@ class SvmlightSource(RowSource):
                 if whole:
                     counts.append(chunk.found)
                 byte += len(chunk.text) + (self._text.skipped if byte == 0 else 0)
-                first, row = row, row + len(rows)
+                first, row = row, row + len(values)
                 line += int(chunk.found[kernel.LINES])
                 wanted.progress("reading rows", self._text.done, total)
                 mark = f"{byte} {line} {row}" if is_marked else None
@@ -507,8 +504,13 @@ class Chunk:
         raise IndexError(row)
 
 
-def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: bool = False) -> Chunk:
-    """Parse whole lines; `least` is the smallest index allowed, `skip` skips bad lines."""
+def parse_chunk(
+    text: Text, least: int, base: int = 0, *, skip: bool = False, refuse_empty: bool = False
+) -> Chunk:
+    """Parse whole lines; `least` is the smallest index allowed, `skip` skips bad lines.
+
+    `base` is subtracted from all indices.
+    """
     colons, newlines = kernel.count_marks(text)
     labels, indptr = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
     indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
@@ -516,7 +518,7 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     # Space for every token; memory that is never written costs nothing.
     slow, found = np.empty((colons + newlines, 2), dtype=np.int64), kernel.new_found()
     found[kernel.NO_EMPTY] = refuse_empty
-    count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
+    count = kernel.parse_rows(text, least, base, labels, indptr, indices, values, slow, found, bad)
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
     slow = slow[: found[kernel.SLOW]]
