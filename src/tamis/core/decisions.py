@@ -202,14 +202,15 @@ class DecisionLog:
         """
         for d in (*decision.evicts, decision):
             code = self._codes[d.reason]
-            self._because.extend(d.because)
+            if d.because:
+                self._because.extend(d.because)
             for key, number in d.evidence.items():
                 numbers = self._evidence.setdefault(key, Growable(EVIDENCE))
-                numbers.extend([(len(self._events.view), number)])
+                numbers.append((len(self._events.view), number))
             settled = decision.feature if at is None else at
             end = len(self._because.view)
             event = (settled, d.feature, code, d.relevance, d.value, d.level, end)
-            self._events.extend([event])
+            self._events.append(event)
             if self._replaced is not None:
                 self._note_replaced(d.feature)
             self._reason.view[d.feature] = code

@@ -1,4 +1,4 @@
-"""Arrays that grow at the end, for logs of unknown length."""
+"""Arrays that grow at the end, for logs of unknown length, and arrays that lose entries."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ class Growable:
             self._array = bigger
         self.view = self._array[:stop]
         self.view[start:] = values
+
+    def append(self, value: Any) -> None:
+        """Append one value."""
+        length = len(self.view)
+        if length == len(self._array):
+            self.extend([value])
+            return
+        self._array[length] = value
+        self.view = self._array[: length + 1]
 
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` values."""
@@ -104,3 +113,26 @@ class PiecewiseFloats:
                 each = isinstance(numbers, np.ndarray)
                 out[a - lo : b - lo] = numbers[a - start : b - start] if each else numbers  # type: ignore[index]
         return out
+
+
+def with_one(array: npt.NDArray[Any], value: Any) -> npt.NDArray[Any]:
+    """Return an array with one more entry: `np.append` of short arrays, faster.
+
+    >>> with_one(np.array([5, 6]), 7).tolist()
+    [5, 6, 7]
+    """
+    larger = np.empty(len(array) + 1, array.dtype)
+    larger[:-1] = array
+    larger[-1] = value
+    return larger
+
+
+def without(array: npt.NDArray[Any], positions: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Return an array without the entries at some positions: `np.delete` of short arrays, faster.
+
+    >>> without(np.array([5, 6, 7]), np.array([1])).tolist()
+    [5, 7]
+    """
+    stay = np.ones(len(array), np.bool_)
+    stay[positions] = False
+    return array[stay]

@@ -115,7 +115,11 @@ class ConditionalPanel(Panel):
             more = np.zeros(largest + 1 - len(self.tests), np.int64)
             self.tests = np.concatenate([self.tests, more])
             self.refused = np.concatenate([self.refused, more])
-        among, given = np.array(candidates, dtype=np.int64), np.empty(largest + 1, np.int64)
+        given = np.empty(largest + 1, np.int64)
+        if isinstance(candidates, range):
+            among = np.arange(candidates.start, candidates.stop, candidates.step, dtype=np.int64)
+        else:
+            among = np.array(candidates, dtype=np.int64)
         always = () if including is None else (including,)
         size, test = self._search(
             x, among, -1 if including is None else including, smallest, largest, given

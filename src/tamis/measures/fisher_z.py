@@ -37,6 +37,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv, fdtrc, ndtr, ndtri
 
 from tamis.core.blocks import ColumnBlock
+from tamis.core.growable import without
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
 from tamis.kernels.correlation import centre, dense_relevance, pair_correlation, relevance
@@ -504,13 +505,15 @@ class PartialCorrelations(ConditionalPanel):
         self.consider(column)
         super().add(column)  # type: ignore[safe-super]
         self._considered = None
-        self._correlations = np.pad(self._correlations, (0, 1))
-        self._correlations[-1, -1] = 1.0
+        width = len(self._correlations)
+        larger = np.eye(width + 1)
+        larger[:width, :width] = self._correlations
+        self._correlations = larger
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
         super().drop(positions)  # type: ignore[safe-super]
-        rest = np.delete(np.arange(len(self._correlations)), positions + self._n_targets)
+        rest = without(np.arange(len(self._correlations)), positions + self._n_targets)
         self._correlations = self._correlations[np.ix_(rest, rest)]
 
     def _search(

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, chdtri
 
 from tamis.core.blocks import ColumnBlock
+from tamis.core.growable import with_one, without
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
 from tamis.kernels.contingency import (
@@ -202,12 +203,14 @@ class GSquaredPanel(ConditionalPanel):
         self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._codes = np.zeros((1, target.n_rows), np.int32)
         self._n_levels = np.ones(1, np.int64)
-        self._live = np.zeros(0, np.int64)
-        self._spare = 0
+        #: The slots of the kept columns, oldest first, and last the spare one; and unused slots.
+        self._slots = np.zeros(1, np.int64)
+        self._unused: list[int] = []
         self._considered: Any = None
+        self._form = measure.form(target.n_rows)
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._slots) - 1
 
     prepare = staticmethod(code_columns)
 
@@ -224,44 +227,45 @@ class GSquaredPanel(ConditionalPanel):
         self.consider(column)
         value, cutoff = np.empty(len(self)), np.empty(len(self))
         pair_statistics(
-            self._codes, self._n_levels, self._spare, self._live,
-            *self.measure.form(self.target.n_rows), self.measure.refused_cutoff, value, cutoff,
+            self._codes, self._n_levels, self._slots[-1], self._slots[:-1], *self._form,
+            self.measure.refused_cutoff, value, cutoff,
         )  # fmt: skip
         return value, cutoff
 
     def add(self, column: Any) -> None:
         """Keep a coded column."""
         self.consider(column)
-        self._live = np.append(self._live, self._spare)
         self._considered = None
-        unused = np.setdiff1d(np.arange(len(self._n_levels)), self._live)
-        if len(unused) == 0:
-            unused = np.array([len(self._n_levels)])
+        if not self._unused:
+            slots = len(self._n_levels)
+            self._unused = list(range(2 * slots - 1, slots - 1, -1))
             self._codes = np.concatenate([self._codes, np.zeros_like(self._codes)])
             self._n_levels = np.concatenate([self._n_levels, np.ones_like(self._n_levels)])
-        self._spare = int(unused[0])
+        self._slots = with_one(self._slots, self._unused.pop())
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
-        self._live = np.delete(self._live, positions)
+        self._unused += self._slots[positions].tolist()
+        self._slots = without(self._slots, positions)
 
     def consider(self, column: Any) -> None:
         """Put a coded column at position ``len(panel)`` until another one is considered."""
         if column is not self._considered:
-            self._n_levels[self._spare] = dense_codes(
-                column.rows, column.codes, column.level_counts, self._codes[self._spare]
+            spare = self._slots[-1]
+            self._n_levels[spare] = dense_codes(
+                column.rows, column.codes, column.level_counts, self._codes[spare]
             )
             self._considered = column
 
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
     ) -> tuple[int, tuple[Any, ...]]:
-        slots, numbers = np.append(self._live, self._spare), np.full(3, np.nan)
+        slots, numbers = self._slots, np.full(3, np.nan)
         size = separate(
             self._codes, self._n_levels, slots[x], self.target.codes, self.target.n_classes,
             slots[among], slots[including] if including >= 0 else -1, smallest, largest,
-            *self.measure.form(self.target.n_rows), self.measure.unreliable == "independent",
-            self.tests, self.refused, given, numbers, self.limit,
+            *self._form, self.measure.unreliable == "independent", self.tests, self.refused, given,
+            numbers, self.limit,
         )  # fmt: skip
         statistic, df, cutoff = numbers.tolist()
         refused = math.isnan(cutoff)

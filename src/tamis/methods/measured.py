@@ -20,6 +20,7 @@ from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError, warn
 from tamis.core.false_keeps import FalseKeeps
+from tamis.core.growable import with_one, without
 from tamis.core.names import Names
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
@@ -96,8 +97,8 @@ class Kept:
     def add(self, arrival: Arrival) -> None:
         """Keep a feature."""
         self.panel.add(arrival.column)
-        self.features = np.append(self.features, arrival.feature)
-        self.relevance = np.append(self.relevance, arrival.relevance)
+        self.features = with_one(self.features, arrival.feature)
+        self.relevance = with_one(self.relevance, arrival.relevance)
 
     def add_many(self, arrivals: Sequence[Arrival]) -> None:
         """Keep features, one after the other."""
@@ -111,8 +112,8 @@ class Kept:
         """Drop features."""
         positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
         self.panel.drop(positions)
-        self.features = np.delete(self.features, positions)
-        self.relevance = np.delete(self.relevance, positions)
+        self.features = without(self.features, positions)
+        self.relevance = without(self.relevance, positions)
 
 
 #: Stands for what is kept until the measure is known.

@@ -13,6 +13,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.errors import ParameterError, warn
+from tamis.core.growable import with_one, without
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.conditional import (
@@ -103,18 +104,18 @@ class Separable(Kept):
     def add(self, arrival: Arrival) -> None:
         """Keep a feature."""
         super().add(arrival)
-        self.through, self._child = np.append(self.through, self._child), -1
+        self.through, self._child = with_one(self.through, self._child), -1
         if self.rule.blanket == "full":
             one = arrival.column
             self.columns.append(one.columns.pick(np.array([one.i]))[0])
 
     def drop(self, features: Sequence[int]) -> None:
         """Drop features."""
-        gone = np.isin(self.features, features)
+        gone = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
         super().drop(features)
-        self.through = self.through[~gone]
+        self.through = without(self.through, gone)
         if self.columns:
-            stay = np.flatnonzero(~gone).tolist()
+            stay = without(np.arange(len(self.columns)), gone).tolist()
             self.columns = [self.columns[i] for i in stay]
 
     def towards(self, target: Target) -> Separable:
@@ -182,6 +183,8 @@ class Separable(Kept):
 
     def _warn_of_search(self, candidates: int, largest: int) -> None:
         """Warn before the first search that may take long."""
+        if self._seconds_of(candidates**largest) <= LONG:  # there are no more sets than that
+            return
         tests = sum(math.comb(candidates, size) for size in range(1, largest + 1))
         if (seconds := self._seconds_of(tests)) > LONG:
             self._warned = True
