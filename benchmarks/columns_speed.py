@@ -215,9 +215,12 @@ import tamis
 from tamis import SAOLA, Sieve
 rng = np.random.default_rng(0)
 y = rng.integers(0, 2, 200)
-method, kind = sys.argv[1].split(", ")
+method, kind = sys.argv[1].split(", ", 1)
 X = {"floats": rng.normal(size=(200, 300)), "sparse": sp.random(200, 300, 0.1, format="csc"),
      "whole numbers": rng.integers(0, 3, (200, 300))}.get(kind)
+if kind == "dorothea, 800 x 100,000":
+    from benchmarks._data import load_real
+    X, y = load_real("dorothea")
 if kind == "a data frame of 500 x 30":
     y = rng.integers(0, 3, 500)
     X = pd.DataFrame({f"number {i}": rng.normal(size=500) + y * (i < 4) for i in range(20)})
@@ -235,7 +238,9 @@ def first_fits() -> list[dict[str, Any]]:
     """Return CPU seconds of the first fit on a machine that never compiled anything."""
     rows = list[dict[str, Any]]()
     wanted = {"SAOLA, floats": 4.0, "SAOLA, sparse": 4.0, "SAOLA, whole numbers": 7.0}
-    for what in (*wanted, "Sieve, floats", "Sieve, sparse", "Sieve, a data frame of 500 x 30"):
+    larger = ("SAOLA, dorothea, 800 x 100,000",) if (SHARED / "dorothea").is_dir() else ()
+    small = ("Sieve, floats", "Sieve, sparse", "Sieve, a data frame of 500 x 30")
+    for what in (*wanted, *larger, *small):
         row: dict[str, Any] = {"first fit": what}
         for column, compiles in FIRST_COLUMNS.items():
             with tempfile.TemporaryDirectory() as folder:
