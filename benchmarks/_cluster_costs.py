@@ -19,7 +19,7 @@ import tamis
 from tamis.core.target import Target
 from tamis.engine.loop import Scorer, advance
 from tamis.engine.persistent.selection_state import new_state
-from tamis.engine.workers.copies import Copies, current
+from tamis.engine.workers.copies import PROTOCOL, Copies, current
 from tamis.engine.workers.ranges import (
     Done,
     Pace,
@@ -187,7 +187,9 @@ class _Simulated:
         _note_deciding(found, begun)
         copy = None if self._version is None else current(self._version, lambda part: part)
         pieces = self._task.score(self._scorer, self._source, copy)
-        answer = pickle.dumps(Done(pieces, time.process_time() - begun, 0))
+        answer = pickle.dumps(
+            Done(pieces, time.process_time() - begun, 0), PROTOCOL
+        )  # as Dask does
         _got = time.process_time()
         size = len(answer) + len(pickle.dumps(self._task))
         found.scoring += _got - begun

@@ -10,6 +10,9 @@ workers. It is corrected by the CPU seconds of the real run with two local proce
 against those with one and four, all without what a run of few columns takes. The last tables are
 its simulation of a billion columns on many workers, and what each part is busy for.
 
+Last, what the log costs the driver: to take the relevance and reason of every column from a task,
+to commit them, and to write log.parquet (the fastest of three rounds).
+
 For a short run, set CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment. The sets can be
 run one by one: what was recorded is kept in bench-results/cluster-tasks.json, and CLUSTER_SETS=
 (none) simulates with that. CLUSTER_STORES=folder keeps the generated stores.
@@ -20,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -36,6 +40,11 @@ import tamis
 from benchmarks._cluster_costs import Costs, measured, predicted, simulated
 from benchmarks._data import WORKLOADS
 from benchmarks._harness import RESULTS, Report
+from tamis.core.decisions import DecisionLog, Mark, Reason, Verdict
+from tamis.engine.log_tables import write_log
+from tamis.engine.persistent.selection_state import LONGEST
+from tamis.engine.persistent.state_file import pack
+from tamis.engine.workers.copies import PROTOCOL
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
 from tamis.sources.stores.column_store import ColumnStore
@@ -257,7 +266,37 @@ def main() -> None:
     report.table(
         title, [{"columns as in": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
     )
+    report.table("The log of columns that no rule saw", [log_costs()])
     report.save()
+
+
+def log_costs() -> dict[str, Any]:
+    """Return what the driver needs for columns that end with the workers, here without any."""
+    tasks, width = 20, 1_000_000
+    relevance = np.random.default_rng(0).random(width, dtype=np.float32)
+    answer = pickle.dumps((relevance, np.zeros(width, np.uint8)), PROTOCOL)
+    best = np.full(3, np.inf)
+    for _ in range(3):
+        log = DecisionLog({"weak": Reason(Verdict.IRRELEVANT, "weak")})
+        log.expected = tasks * width
+        times = [time.process_time()]
+        for _ in range(tasks):
+            numbers, reasons = pickle.loads(answer)
+            log.append_bulk(numbers, 0.5, reasons)
+        times.append(time.process_time())
+        for lo in range(0, len(log), LONGEST):
+            pack({"log": log.since(Mark(lo), Mark(min(lo + LONGEST, len(log))))})
+        times.append(time.process_time())
+        with tempfile.TemporaryFile() as file:
+            write_log(log, file)
+        log.counts()
+        times.append(time.process_time())
+        best = np.minimum(best, np.diff(times))
+    taking, committing, exporting = (1e3 * best / tasks).tolist()
+    return {
+        "columns": len(log), "taking, CPU ms per million": taking,
+        "committing, ms": committing, "log.parquet, ms": exporting,
+    }  # fmt: skip
 
 
 def _recorded() -> dict[str, Costs]:

@@ -3,7 +3,8 @@
 Each set is read from front to back by the plain loop (one read after the other, a request for each
 part of a block) and as `ColumnStore` reads from an address (adjacent blocks in one request, several
 requests under way). The server is in another process of this machine; each answer waits for 20 ms
-before its first byte, as that of an object store does.
+before its first byte, as that of an object store does. Both ways take turns; the figures are those
+of the fastest of three rounds, with the CPU seconds of the reader.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tamis.sources.axis import write_store
 from tamis.sources.base import ColumnRange, ColumnSource, silent
 from tamis.sources.stores.column_store import ColumnStore
 
-LATENCY = 0.02
+LATENCY, ROUNDS = 0.02, 3
 MEGABYTES = int(os.environ.get("STORE_MEGABYTES", 400))
 
 
@@ -108,21 +109,26 @@ def main() -> None:
         for name, narrow in (("dense.cols", 100), ("sparse.cols", 20_000)):
             store, size = ColumnStore(f"{place}/{name}"), sizes[name] / 1e6
             for width in (None, narrow):
-                wanted = ColumnRange(width, 0, None, silent)
-                ways = {
-                    "one after the other": ColumnSource.blocks(store, wanted),
-                    "few, and ahead": store.columns(width),
-                }
-                for way, blocks in ways.items():
-                    before, begun = requests(), time.perf_counter()
-                    widths = [block.width for block in blocks]
-                    seconds = time.perf_counter() - begun
-                    lines.append({
-                        "store": name, "MB": size, "columns": sum(widths),
-                        "columns per block": widths[0], "requests": way,
-                        "number": requests() - before - 1, "seconds": seconds,
-                        "MB per s": size / seconds,
-                    })  # fmt: skip
+                best: dict[str, dict[str, Any]] = {}
+                for _ in range(ROUNDS):
+                    ways = {
+                        "one after the other": ColumnSource.blocks(
+                            store, ColumnRange(width, 0, None, silent)
+                        ),
+                        "few, and ahead": store.columns(width),
+                    }
+                    for way, blocks in ways.items():
+                        before, cpu, begun = requests(), time.process_time(), time.perf_counter()
+                        widths = [block.width for block in blocks]
+                        seconds = time.perf_counter() - begun
+                        line = {
+                            "store": name, "MB": size, "columns": sum(widths),
+                            "columns per block": widths[0], "requests": way,
+                            "seconds": seconds, "CPU s": time.process_time() - cpu,
+                            "MB per s": size / seconds, "number": requests() - before - 1,
+                        }  # fmt: skip
+                        best[way] = min(line, best.get(way, line), key=lambda one: one["seconds"])
+                lines += best.values()
         server.terminate()
         server.join()
     report.table(f"Reading from a server with a latency of {LATENCY * 1e3:.0f} ms", lines)

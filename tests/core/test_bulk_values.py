@@ -61,3 +61,10 @@ def test_a_log_without_values_stores_none() -> None:
     log.append_values(0, np.full(3, np.nan))
     assert "value" not in log.state()
     assert np.isnan(log.columns()["value"]).all()
+
+
+def test_reasons_are_counted_in_pieces(monkeypatch) -> None:
+    monkeypatch.setattr("tamis.core.decisions.PIECE", 3)
+    log = a_log(4, 6)
+    assert log.reason_counts() == [9, 1]
+    assert log.counts() == {"irrelevant": 9, "redundant": 0, "evicted": 0, "kept": 1}

@@ -96,6 +96,15 @@ def test_the_log_counts_verdicts_and_replays_to_the_kept_set():
     assert repr(DecisionLog(REASONS)) == "<DecisionLog of 0 features: none yet>"
 
 
+def test_relevant_features_are_found_without_the_relevance_of_all():
+    log = example_log()
+    lowered = Decision(3, "kept", 0.3)  # the log holds 0.9 from before the rule saw it
+    log.append(lowered)
+    every = log.relevances_of(np.arange(len(log)))
+    for least in (0.0, 0.1, 0.3, float(np.float32(0.4)), 0.4, np.nextafter(0.5, 1), 0.9, 2.0):
+        assert log.as_relevant_as(least).tolist() == np.flatnonzero(every >= least).tolist()
+
+
 def test_events_are_in_order_with_evictions_before_their_cause():
     events = list(example_log().events())
     assert [(d.feature, d.reason, d.because) for d in events] == [

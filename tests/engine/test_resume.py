@@ -19,6 +19,12 @@ from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
+from tamis.engine.persistent.saved_selection import (
+    left_to_do,
+    read_history,
+    read_saved,
+    repeats_of,
+)
 from tamis.engine.persistent.selection_state import can_be_saved
 from tamis.engine.runs import open_run
 from tamis.methods import BY_METHOD
@@ -204,3 +210,21 @@ def test_other_data_and_other_columns_are_refused(stores, tmp_path, monkeypatch)
     selection.feed(more)
     with pytest.raises(SourceError, match="holds columns of something else"):
         resume(tmp_path / "run")
+
+
+def test_what_is_left_to_do_is_found_without_reading_the_log(stores, tmp_path, monkeypatch):
+    """The log of a billion columns takes gigabytes; the history is a few lines."""
+    begin(tmp_path / "run", stores[0], "saola")
+    before = read_history(tmp_path / "run")
+    resume(tmp_path / "run")
+    saved = read_saved(tmp_path / "run")
+
+    def refuse(*_, **__):
+        raise AssertionError("the log was read")
+
+    monkeypatch.setattr("tamis.engine.persistent.saved_selection.read_log", refuse)
+    assert left_to_do(before) == "columns"
+    history = read_history(tmp_path / "run")
+    assert history == saved.history
+    assert (left_to_do(history), repeats_of(history)) == ("", {})
+    refuse_unfinished(tmp_path / "run")

@@ -323,9 +323,9 @@ def finished(
     out: str, run: Run, kind: Any, how: dict[str, Any], data: str | None = None, say: Any = None
 ) -> Run:
     """Do what a run in a folder still has to repeat on parts of the rows; return the run."""
-    from tamis.engine.persistent.saved_selection import read_saved
+    from tamis.engine.persistent.saved_selection import read_history, repeats_of
 
-    if not read_saved(out).repeats():
+    if not repeats_of(read_history(out)):
         return run
     finish = load("tamis.evaluate.saved_repeats:finish")  # which needs scikit-learn
     names = ("cluster", "n_jobs", "progress")

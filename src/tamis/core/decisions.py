@@ -33,6 +33,9 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 #: Number of kept features listed in a notebook.
 LISTED = 10
 
+#: Features that are looked at in one go where a log may be long.
+PIECE = 1 << 20
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -282,10 +285,18 @@ class DecisionLog:
 
     def counts(self) -> dict[str, int]:
         """Return the number of features per verdict; "unexamined" only if there are any."""
-        found = np.bincount(self.reason_verdicts[self._reason.view], minlength=len(Verdict))
-        return {
-            v.name.lower(): int(found[v]) for v in Verdict if v != Verdict.UNEXAMINED or found[v]
-        }
+        found = dict.fromkeys(Verdict, 0)
+        for reason, count in zip(self.reasons.values(), self.reason_counts(), strict=True):
+            found[reason.verdict] += count
+        return {v.name.lower(): n for v, n in found.items() if v != Verdict.UNEXAMINED or n}
+
+    def reason_counts(self) -> list[int]:
+        """Return the number of features per reason, in the order in which they were declared."""
+        found = np.zeros(len(self.reasons), np.int64)
+        for lo in range(0, len(self), PIECE):  # counting makes eight bytes of each
+            found += np.bincount(self._reason.view[lo : lo + PIECE], minlength=len(found))
+        counts: list[int] = found.tolist()
+        return counts
 
     @property
     def stopped(self) -> str:
@@ -377,6 +388,14 @@ class DecisionLog:
         where = np.searchsorted(features, events["feature"][mine])
         values[where] = events["relevance"][mine]
         return values
+
+    def as_relevant_as(self, relevance: float) -> npt.NDArray[np.int64]:
+        """Return the features whose relevance is at least this, in order."""
+        events, least = self._events.view, np.float64(relevance)
+        some = np.flatnonzero(self._relevance.view >= least)
+        some = np.union1d(some, events["feature"][events["relevance"] >= least])
+        found: npt.NDArray[np.int64] = some[self.relevances_of(some) >= least]
+        return found
 
     def p_of(self, feature: int) -> float:
         """Return the p-value of a feature in a log of tests (see `packed_p`); NaN if it has none.
@@ -590,9 +609,8 @@ class DecisionLog:
             "level": self._levels.between(lo, hi),
             "because": self._because.view[begin.because : end.because],
         }
-        value = self._values.between(lo, hi)
-        if not np.isnan(value).all():
-            arrays["value"] = value
+        if self._values.any_between(lo, hi):
+            arrays["value"] = self._values.between(lo, hi)
         events = self._events.view[begin.events : end.events]
         arrays |= {f"event_{key}": events[key] for key in EVENT.names or ()}
         for key, numbers in self._evidence.items():
@@ -601,6 +619,10 @@ class DecisionLog:
                 arrays[f"evidence:{key}:at"] = some["event"]
                 arrays[f"evidence:{key}"] = some["number"]
         return arrays
+
+    def bulk_numbers(self, features: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], ...]:
+        """Return relevance, level and value of features as logged before the rule saw them."""
+        return self._relevance.view[features], self._levels.at(features), self._values.at(features)
 
     def extend(self, arrays: Arrays) -> None:
         """Append the result of `since`; names are appended separately.
@@ -625,8 +647,8 @@ class DecisionLog:
         self._levels.append(first, width, np.asarray(arrays["level"]))
         if "value" in arrays:
             self.append_values(first, np.asarray(arrays["value"]))
-        self._relevance.extend(arrays["relevance"])
-        self._reason.extend(arrays["reason"])
+        self._relevance.extend(arrays["relevance"], expected=self.expected)
+        self._reason.extend(arrays["reason"], expected=self.expected)
         self._because.extend(arrays["because"])
         events = np.zeros(len(ends) - 1, dtype=EVENT)
         for key in EVENT.names or ():

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from mmap import mmap
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -14,10 +19,16 @@ import numpy.typing as npt
 JOINED = 4096
 
 
+#: Arrays of at least so many bytes are in a temporary file.
+ON_DISK = 1 << 28
+
+
 class Growable:
     """A one-dimensional array with spare capacity at the end.
 
-    `view` is the filled part; writing into it writes into the array.
+    `view` is the filled part; writing into it writes into the array. The log of a billion columns
+    takes gigabytes, most of which nobody looks at: large arrays are in a file without a name in the
+    temporary folder, so that the system can take back their memory.
 
     >>> g = Growable(np.int64)
     >>> g.extend(np.arange(3)); g.extend([7]); g.view.tolist()
@@ -34,7 +45,7 @@ class Growable:
         if stop > len(self._array):
             # Grow by half instead of doubling: thirty million entries should not waste much memory.
             room = expected if expected >= stop else max(stop, len(self._array) * 3 // 2, 16)
-            bigger = np.empty(room, dtype=self._array.dtype)
+            bigger = _room_for(room, self._array.dtype)
             bigger[:start] = self.view
             self._array = bigger
         self.view = self._array[:stop]
@@ -59,6 +70,22 @@ class Growable:
         return {"_array": filled, "view": filled}
 
 
+def _room_for(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return an array for so many values: a mapped file if it is large, and the disk has room."""
+    size = count * dtype.itemsize
+    if size >= ON_DISK:
+        # Reserved, as a process that writes to a page for which there is no room is killed. Systems
+        # that cannot reserve it keep it in memory.
+        with contextlib.suppress(OSError, AttributeError), TemporaryFile(prefix="tamis-") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return np.frombuffer(mmap(file.fileno(), size), dtype)
+    return np.empty(count, dtype)
+
+
+#: Positions from one number to another, and the number of all of them or of each.
+Part = tuple[int, int, float | npt.NDArray[np.float32]]
+
+
 @dataclass(eq=False)
 class PiecewiseFloats:
     """One float32 per position, stored by pieces: one number per piece, or one per position.
@@ -71,12 +98,12 @@ class PiecewiseFloats:
     [0.5, 0.5, nan, 1.0, 2.0]
     """
 
-    _parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = field(default_factory=list)
+    _parts: list[Part] = field(default_factory=list)
 
     def append(self, first: int, width: int, numbers: float | npt.NDArray[Any]) -> None:
         """Set positions `first` to `first + width - 1`; append pieces in increasing order."""
         if isinstance(numbers, np.ndarray):
-            numbers = numbers.astype(np.float32)
+            numbers = _one_if_equal(numbers.astype(np.float32))
         last = first + width
         start, stop, before = self._parts[-1] if self._parts else (0, -1, np.nan)
         if stop == first:  # short pieces are joined: features may arrive one at a time
@@ -101,18 +128,49 @@ class PiecewiseFloats:
                 numbers = numbers[: length - start]
             self._parts[-1] = (start, length, numbers)
 
+    def any_between(self, lo: int, hi: int) -> bool:
+        """Return whether positions lo to hi - 1 have any number but NaN."""
+        found = ((numbers, max(start, lo) - start, min(stop, hi) - start)
+                 for start, stop, numbers in self._overlapping(lo, hi))  # fmt: skip
+        return any(
+            not np.isnan(numbers[a:b] if isinstance(numbers, np.ndarray) else numbers).all()
+            for numbers, a, b in found
+        )
+
+    def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Return the numbers of some positions."""
+        out = np.full(len(positions), np.nan, dtype=np.float32)
+        order = np.argsort(positions, kind="stable")
+        ordered = positions[order]
+        for start, stop, numbers in self._parts:
+            a, b = np.searchsorted(ordered, [start, stop])
+            each = isinstance(numbers, np.ndarray)
+            out[order[a:b]] = numbers[ordered[a:b] - start] if each else numbers  # type: ignore[index]
+        return out
+
     def between(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
         """Return the numbers of positions lo to hi - 1."""
         out = np.full(hi - lo, np.nan, dtype=np.float32)
-        at = max(bisect_right(self._parts, lo, key=lambda part: part[0]) - 1, 0)
-        for start, stop, numbers in self._parts[at:]:
-            if start >= hi:
-                break
+        for start, stop, numbers in self._overlapping(lo, hi):
             a, b = max(start, lo), min(stop, hi)
-            if a < b:
-                each = isinstance(numbers, np.ndarray)
-                out[a - lo : b - lo] = numbers[a - start : b - start] if each else numbers  # type: ignore[index]
+            each = isinstance(numbers, np.ndarray)
+            out[a - lo : b - lo] = numbers[a - start : b - start] if each else numbers  # type: ignore[index]
         return out
+
+    def _overlapping(self, lo: int, hi: int) -> Iterator[Part]:
+        """Return the pieces that share a position with lo to hi - 1."""
+        at = max(bisect_right(self._parts, lo, key=lambda part: part[0]) - 1, 0)
+        for part in islice(self._parts, at, None):
+            if part[0] >= hi:
+                return
+            if max(part[0], lo) < min(part[1], hi):
+                yield part
+
+
+def _one_if_equal(numbers: npt.NDArray[np.float32]) -> float | npt.NDArray[np.float32]:
+    """Return one number if all have the same bits, as levels mostly do, else the array."""
+    bits = numbers.view(np.uint32)
+    return float(numbers[0]) if len(bits) and (bits == bits[0]).all() else numbers
 
 
 def with_one(array: npt.NDArray[Any], value: Any) -> npt.NDArray[Any]:

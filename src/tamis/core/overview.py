@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import DecisionLog, Verdict
+from tamis.core.decisions import DecisionLog, Mark, Verdict
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,7 +33,8 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
     """Return how the kept set grew, or None if decisions were not taken in order of arrival."""
     if not log.is_in_order:
         return None
-    events, n = log.state(), len(log)
+    n = len(log)
+    events = log.since(Mark(n))  # and nothing about features without any
     at, verdicts = events["event_at"], log.reason_verdicts[events["event_reason"]]
     seen = np.unique(np.linspace(0, n, min(points, n) + 1).astype(np.int64))
     upto = np.searchsorted(at, seen, side="left")  # features 0 to seen - 1 have arrived
@@ -67,8 +68,7 @@ class Passage:
 
 def passage(log: DecisionLog) -> Passage:
     """Count features by verdict, and by reason if there are several."""
-    counts = np.bincount(log.state()["reason"], minlength=len(log.reasons)).tolist()
-    every = zip(log.reasons.items(), counts, strict=True)
+    every = zip(log.reasons.items(), log.reason_counts(), strict=True)
     found = [(r.verdict, -n, key.replace("_", " ")) for (key, r), n in every if n]
     dropped = []
     for verdict, count, reason in sorted(found, key=lambda one: one[:2]):
@@ -115,6 +115,6 @@ def _round_edges(low: float, high: float, bins: int) -> npt.NDArray[np.float64]:
 
 def displaced(log: DecisionLog) -> dict[int, int]:
     """Return the number of features that each feature displaced, for those that displaced any."""
-    because = log.state()["because"]
+    because = log.since(Mark(len(log)))["because"]
     features, counts = np.unique(because, return_counts=True)
     return dict(zip(features.tolist(), counts.tolist(), strict=True))

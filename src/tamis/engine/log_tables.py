@@ -121,7 +121,7 @@ def _packed(column: Any) -> Names:
 
 def write_events(log: DecisionLog, file: IO[bytes]) -> None:
     """Write one row per decision, in order."""
-    state = log.since(Mark())
+    state = log.since(Mark(len(log)))  # the events, nothing else
     ends = state["event_because_end"]
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     columns = {
@@ -137,10 +137,8 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
             values[state[key]], absent[state[key]] = state[f"evidence:{name}"], False
             columns[f"evidence:{name}"] = pa.array(values, mask=absent)
     # What the log held for these features before the rule saw them, so that nothing is lost.
-    features = state["event_feature"]
-    columns["bulk_relevance"] = pa.array(state["relevance"][features])
-    columns["bulk_level"] = pa.array(state["level"][features])
-    value = state["value"][features] if "value" in state else np.full(len(ends), np.nan, np.float32)
+    relevance, level, value = log.bulk_numbers(state["event_feature"])
+    columns["bulk_relevance"], columns["bulk_level"] = pa.array(relevance), pa.array(level)
     columns["bulk_value"] = pa.array(value)
     pq.write_table(pa.table(columns), file, compression="zstd")
 

@@ -302,7 +302,7 @@ def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) ->
             warn_of_leak(leak)
         return
     log = selector.log_
-    near = np.flatnonzero(log.relevances_of(np.arange(len(log))) >= SAME_AS_TARGET)
+    near = log.as_relevant_as(SAME_AS_TARGET)
     kept = near[np.isin(near, selector.kept_)]
     others = [n for n in map(selector.names.__getitem__, near[~np.isin(near, kept)]) if n != leak]
     if leak is not None:

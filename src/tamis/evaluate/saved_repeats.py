@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tamis.engine.persistent.resuming import begun_with, data_again
-from tamis.engine.persistent.saved_selection import read_saved
+from tamis.engine.persistent.saved_selection import read_history, repeats_of
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given
 from tamis.engine.procedure import procedure_of
@@ -40,7 +40,7 @@ def finish(
 
     The parameters are those of `tamis.engine.persistent.resuming.resume`.
     """
-    if not read_saved(folder).repeats():
+    if not repeats_of(read_history(folder)):
         return None
     selection = Selection.open(folder, selector)
     line, request = begun_with(selection.history, folder)

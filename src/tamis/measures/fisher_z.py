@@ -419,10 +419,14 @@ class CorrelationPanel(RowListPanel):
             first, self._used_lanes = self._used_lanes, self._used_lanes + int(whole.sum())
             self._room_for_lanes(self._used_lanes)
             lanes[whole] = mine = np.arange(first, self._used_lanes)
-            listed = np.repeat(~whole, lengths)
             tiles = self._tiles.reshape(-1, n, LANES)
-            tiles[mine // LANES, :, mine % LANES] = values[~listed].reshape(-1, n)
-            rows, values = rows[listed], values[listed]
+            if whole.all():  # as nearly always: no values are sorted out
+                tiles[mine // LANES, :, mine % LANES] = values.reshape(-1, n)
+                rows, values = rows[:0], values[:0]
+            else:
+                listed = np.repeat(~whole, lengths)
+                tiles[mine // LANES, :, mine % LANES] = values[~listed].reshape(-1, n)
+                rows, values = rows[listed], values[listed]
         cells = np.repeat(np.arange(len(columns)), np.where(whole, 0, lengths))
         of_slot = {"mean": columns.means, "squares": columns.squares, "lane": lanes}
         self._hang(rows, cells, values, np.ones(len(columns), np.int64), of_slot)
@@ -459,13 +463,12 @@ class CorrelationPanel(RowListPanel):
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""
         super()._forget_dead()
-        lanes, shape = self._slots["lane"], (-1, self.n_rows, LANES)
-        whole, old = np.flatnonzero(lanes >= 0), self._tiles.reshape(shape)
+        lanes = self._slots["lane"]
+        whole, tiles = np.flatnonzero(lanes >= 0), self._tiles.reshape(-1, self.n_rows, LANES)
         stay, mine = lanes[whole], np.arange(len(whole))
-        self._tiles, self._used_lanes = np.zeros(0), len(whole)
-        self._room_for_lanes(len(whole))
-        new = self._tiles.reshape(shape)
-        new[mine // LANES, :, mine % LANES] = old[stay // LANES, :, stay % LANES]
+        # Moved in place. What is left behind them is never read, but by products nobody looks at.
+        tiles[mine // LANES, :, mine % LANES] = tiles[stay // LANES, :, stay % LANES]
+        self._used_lanes = len(whole)
         lanes[whole] = mine
 
 

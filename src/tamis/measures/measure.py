@@ -7,7 +7,7 @@ measure that is a formula for two columns, see `tamis.measures.pair_measure`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from operator import getitem
@@ -153,13 +153,14 @@ class Prepared(Sequence[Any]):
 
     def pick(self, which: npt.NDArray[Any]) -> Self:
         """Return a copy of some of the columns, in the given order."""
-        picked, at = {}, {}
+        picked: dict[str, Any] = {}
+        of_each: dict[str | None, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+            None: lambda array: array[which]
+        }
         for by in {by for by in self.arrays.values() if by is not None}:
-            starts, lengths = getattr(self, by)[:-1][which], np.diff(getattr(self, by))[which]
-            picked[by] = np.concatenate([[0], np.cumsum(lengths)])
-            at[by] = np.arange(picked[by][-1]) + np.repeat(starts - picked[by][:-1], lengths)
-        for name, indptr in self.arrays.items():
-            picked[name] = getattr(self, name)[which if indptr is None else at[indptr]]
+            picked[by], of_each[by] = _parts_of(getattr(self, by), which)
+        for name, split_by in self.arrays.items():
+            picked[name] = of_each[split_by](getattr(self, name))
         return type(self)(**picked)
 
     @property
@@ -171,6 +172,19 @@ class Prepared(Sequence[Any]):
     def mean_n_levels(self) -> float:
         """Mean number of distinct values per column if they are counted, else NaN."""
         return np.nan
+
+
+def _parts_of(
+    indptr: Ints, which: npt.NDArray[Any]
+) -> tuple[Ints, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]]:
+    """Return the indptr of some columns, and what returns their part of an array."""
+    each = np.diff(indptr)
+    length, lengths = int(each[0]) if len(each) else 0, each[which]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    if length and (each == length).all():  # whole columns: copied, not looked up one by one
+        return ends, lambda array: array[: indptr[-1]].reshape(-1, length)[which].reshape(-1)
+    at = np.arange(ends[-1]) + np.repeat(indptr[:-1][which] - ends[:-1], lengths)
+    return ends, lambda array: array[at]
 
 
 @dataclass(slots=True, eq=False)
@@ -202,7 +216,9 @@ def together(columns: Iterable[PreparedColumn]) -> Any:
     parts = []
     for _, run in groupby(columns, key=lambda column: id(column.columns)):
         some = list(run)
-        parts.append(some[0].columns.pick(np.array([column.i for column in some])))
+        of_set, which = some[0].columns, np.array([column.i for column in some])
+        everything = len(which) == len(of_set) and np.array_equal(which, np.arange(len(which)))
+        parts.append(of_set if everything else of_set.pick(which))
     return type(parts[0]).joined(parts)
 
 

@@ -180,7 +180,7 @@ class Replaying:
                 self.rule, pairs, self._kept, scored.features, scored.strengths, scored.levels,
                 first, pause,
             )  # fmt: skip
-            arrivals = [scored.arrival(i, scored.columns[sent[i]]) for i in done.kept.tolist()]
+            arrivals = self._arrivals(scored, done.kept, sent[done.kept])
             changed = bool(arrivals or len(done.gone))
             if pause and changed:
                 self._shadows.catch_up(int(scored.features[done.end - 1]), self._kept)
@@ -198,6 +198,16 @@ class Replaying:
                 first += 1
         if len(known) and self.on_settled is not None:
             self.on_settled(int(scored.features[-1]) + 1)
+
+    def _arrivals(
+        self, scored: ScoredBlock, kept: npt.NDArray[np.intp], sent: npt.NDArray[np.intp]
+    ) -> list[Arrival]:
+        """Return survivors with a set of columns of their own: others of the task are let go."""
+        if not len(kept):
+            return []
+        columns: Any = scored.columns
+        own = columns.pick(sent)
+        return [scored.arrival(i, own[k]) for k, i in enumerate(kept.tolist())]
 
     def _change(self, arrivals: Sequence[Arrival], gone: npt.NDArray[np.int64]) -> None:
         """Drop and keep features that are in the log already."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tamis.core.errors import SourceError, TamisError
 from tamis.core.files import atomic_file, kind_of
-from tamis.engine.persistent.saved_selection import is_persistent, read_saved
+from tamis.engine.persistent.saved_selection import is_persistent, read_history
 from tamis.engine.runs import open_run
 from tamis.report.html_page import as_html
 from tamis.report.markdown_page import as_markdown
@@ -55,7 +55,7 @@ def _history_of(folder: str) -> Section | None:
     if not is_persistent(Path(folder)):
         return None
     try:
-        lines = read_saved(folder).history
+        lines = read_history(folder)
     except TamisError:
         return None  # the run itself is intact; tamis status reports what is wrong with its state
     steps: dict[Any, dict[str, Any]] = {}

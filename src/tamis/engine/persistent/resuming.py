@@ -27,7 +27,12 @@ from tamis.engine.encoded import EncodedSource
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Commits, Scorer, advance, ahead, warn_of_leak
-from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
+from tamis.engine.persistent.saved_selection import (
+    cannot_be_fed,
+    is_persistent,
+    left_to_do,
+    read_history,
+)
 from tamis.engine.persistent.selection import Selection
 from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state
 from tamis.engine.persistent.state_file import Record, Version, last_version, replaced
@@ -313,7 +318,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
         return
     unfinished = False
     with contextlib.suppress(TamisError):  # nothing that could be resumed
-        unfinished = read_saved(folder).left_to_do() != ""
+        unfinished = left_to_do(read_history(folder)) != ""
     if unfinished:
         raise OutputError(
             f"{folder} holds a run that is not finished; resume it: tamis resume "

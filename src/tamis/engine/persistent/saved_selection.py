@@ -5,9 +5,11 @@ Because no selector is needed, `tamis why`, `log` and `status` do not import the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,19 +100,12 @@ class SavedSelection:
         return entries
 
     def left_to_do(self) -> str:
-        """Return what a resumable run that was stopped has left to do: "columns" or "repeats".
-
-        It is "" for a run that has ended. Repeats on parts of the rows follow the last column.
-        """
-        lines = [line for line in self.history if line["action"] == "select"]
-        if lines and not lines[-1]["done"]:
-            return "columns"
-        repeats = self.history[0].get("asked", {}).get("repeats")
-        return "repeats" if repeats and self.history[-1]["action"] == "select" else ""
+        """Return what a resumable run that was stopped has left to do; see `left_to_do`."""
+        return left_to_do(self.history)
 
     def repeats(self) -> dict[str, Any]:
         """Return what is still to be repeated on parts of the rows, after the last column."""
-        return dict(self.history[0]["asked"]["repeats"]) if self.left_to_do() == "repeats" else {}
+        return repeats_of(self.history)
 
     def _held(self) -> dict[str, str]:
         """Return how much is held, if dropped columns are too."""
@@ -153,6 +148,23 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
     return next((i for i, t in enumerate(times) if t >= moment), len(history))
 
 
+def left_to_do(history: list[Record]) -> str:
+    """Return what a resumable run that was stopped has left to do: "columns" or "repeats".
+
+    It is "" for a run that has ended. Repeats on parts of the rows follow the last column.
+    """
+    lines = [line for line in history if line["action"] == "select"]
+    if lines and not lines[-1]["done"]:
+        return "columns"
+    asked = history[0].get("asked", {}).get("repeats")
+    return "repeats" if asked and history[-1]["action"] == "select" else ""
+
+
+def repeats_of(history: list[Record]) -> dict[str, Any]:
+    """Return what is still to be repeated on parts of the rows, after the last column."""
+    return dict(history[0]["asked"]["repeats"]) if left_to_do(history) == "repeats" else {}
+
+
 # --- reading ---------------------------------------------------------------------------------
 
 
@@ -163,12 +175,26 @@ def is_persistent(folder: Path) -> bool:
 
 def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> SavedSelection:
     """Read the head of a selection; raise a one-sentence error if there is none."""
+    with _opened(folder) as (path, opened):
+        return read_log(path, opened, history=history)[0]
+
+
+def read_history(folder: str | os.PathLike[str]) -> list[Record]:
+    """Read the history of a selection, and not its log, which may be long."""
+    with _opened(folder) as (_, opened):
+        ((_, head, _),) = read(opened, "head")
+        return _history(opened, head)
+
+
+@contextlib.contextmanager
+def _opened(folder: str | os.PathLike[str]) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    """Open the state of a selection for reading."""
     path = Path(folder)
     recover_missing(path)
     if not is_persistent(path):
         raise SourceError(not_persistent(path))
     with reading(path) as opened:
-        return read_log(path, opened, history=history)[0]
+        yield path, opened
 
 
 @dataclass(frozen=True)
@@ -191,7 +217,8 @@ def read_log(
     ((_, head, _),) = read(opened, "head")
     names = NameBook(head["names"]["prefix"], head["names"]["base"])
     log = DecisionLog(reasons_from(head), names, head["words"])
-    saved, pieces = SavedSelection(folder, head, log, []), []
+    log.expected = head["features"]
+    pieces = []
     for number, piece, size in read(opened, "log"):
         begin, width = log.mark, len(piece["log"]["reason"])
         if len(piece["log"].get("value", piece["log"]["reason"])) != width:
@@ -201,13 +228,20 @@ def read_log(
         pieces.append((Piece(number, size, begin, list(piece["forgotten"])), piece["seen"]))
     if (log.mark.features, log.mark.events) != (head["features"], head["events"]):
         raise SourceError("a piece of the log is missing")
-    for number, line, _ in read(opened, "history") if history else ():
-        saved.history.append(line)
-        if number != len(saved.history) or not 0 <= line["events"] <= head["events"]:
+    lines = _history(opened, head) if history else []
+    return SavedSelection(folder, head, log, lines), pieces
+
+
+def _history(opened: sqlite3.Connection, head: Record) -> list[Record]:
+    """Read the history, one entry per commit."""
+    lines: list[Record] = []
+    for number, line, _ in read(opened, "history"):
+        lines.append(line)
+        if number != len(lines) or not 0 <= line["events"] <= head["events"]:
             raise SourceError("a piece of the history is missing")
-    if history and len(saved.history) != head["commit"]:
+    if len(lines) != head["commit"]:
         raise SourceError("a piece of the history is missing")
-    return saved, pieces
+    return lines
 
 
 # --- what cannot be fed ----------------------------------------------------------------------

@@ -22,6 +22,9 @@ SHARE, OLD = 16, 16
 #: A new base is sent after so many changes, or if they take more room than the base.
 CHAIN = 16
 
+#: Copies arrays once; Python's default for 3.11 copies them twice.
+PROTOCOL = 5
+
 #: How many runs a worker remembers the copy of.
 RUNS = 4
 
@@ -56,7 +59,7 @@ class Copies:
                 if len(self._parts) > CHAIN or self._changes > self._base:
                     self._send_base()
                 else:
-                    what = pickle.dumps(self._selector.changes())
+                    what = pickle.dumps(self._selector.changes(), PROTOCOL)
                     self._parts.append((self._number, self._send(what)))
                     self._changes += len(what)
                 self._age = 0
@@ -66,7 +69,7 @@ class Copies:
         copy = self._selector.snapshot()
         if copy is None:
             return
-        what = pickle.dumps(copy)
+        what = pickle.dumps(copy, PROTOCOL)
         self._base, self._changes = len(what), 0
         for _, old in self._before:  # tasks that name them are done by now, or do without
             self._forget(old)
