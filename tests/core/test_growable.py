@@ -41,6 +41,19 @@ def test_a_large_array_is_in_a_file_and_holds_the_same(monkeypatch, tmp_path):
         assert not is_in_a_file(again.view)
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="disk space cannot be reserved")
+def test_a_forked_process_does_not_write_into_the_array_of_its_parent(monkeypatch):
+    monkeypatch.setattr(growable, "ON_DISK", 400)
+    one = Growable(np.float32)
+    one.extend(np.arange(500))
+    of_parent = one.view
+    growable._own_after_fork()
+    one.view[3] = -1.0
+    one.extend([7.0])
+    assert of_parent.tolist() == list(range(500))
+    assert one.view.tolist() == [0, 1, 2, -1, *range(4, 500), 7]
+
+
 def test_a_large_array_stays_in_memory_if_the_disk_is_full(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

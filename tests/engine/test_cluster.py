@@ -21,6 +21,7 @@ from tamis.core.errors import ClusterError, ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode.binning import EqualWidthEncoder
+from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.loop import Scorer
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import executors, ranges
@@ -305,6 +306,36 @@ def test_data_sent_to_workers_is_compact(wide):
     assert len(packed(selector, wide)) < before + 2000
     found = pickle.loads(packed(selector, wide))[0].log_
     assert len(found) == 100
+
+
+@pytest.mark.parametrize("encode", [None, EqualWidthEncoder(3)])
+def test_columns_near_each_other_are_read_together(tmp_path, monkeypatch, encode):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (40, 300)).astype(float), rng.integers(0, 2, 40)
+    columns = store = write_store(tmp_path / "wide.cols", MemorySource(X, y))
+    monkeypatch.setattr(ranges, "default_width", lambda *_: 8 * ranges.NEAR)
+    target = Target.of(y)
+    selector = tamis.SAOLA("mutual_information")._to_selector()
+    if encode is not None:
+        columns = EncodedSource(store, Encoding(encode, "auto"), target)
+    selector.start(target)
+    selector.prepare(columns.columns())
+    read, one_read = [], store.read
+    monkeypatch.setattr(store, "read", lambda lo, hi: read.append((lo, hi)) or one_read(lo, hi))
+    wanted = [3, 7, 8, 13, 40, 299]
+    found = ranges.fetching(selector, columns)(wanted)
+    together = [(3, 14), (40, 41), (299, 300)]
+    if encode is not None:  # neighbours would have to be encoded, too
+        together = [(3, 4), (7, 9), (13, 14), *together[1:]]
+    assert read == together
+    alone = [selector.prepared([next(columns.columns(1, f, f + 1))]) for f in wanted]
+    alone = type(found).joined(alone)
+    for name, by in found.arrays.items():
+        end = None if by is None else getattr(found, by)[-1]
+        assert np.array_equal(getattr(found, name)[:end], getattr(alone, name)[:end])
+    many = list(range(0, 300, 2))
+    monkeypatch.setattr(ranges, "AT_ONCE", 100)
+    assert len(ranges.fetching(selector, columns)(many)) == 100
 
 
 def test_results_are_in_order_and_few_are_in_progress():

@@ -35,15 +35,16 @@ MEASURES = [
 ]
 
 
-def run_lagging(selector, y, table, cuts, lag, parts=1, full=False):
+def run_lagging(selector, y, table, cuts, lag, parts=1, full=False, at_once=None):
     """Score as workers do: each piece knows what was kept when it was given out, `lag` ago.
 
-    A piece has several blocks. With `full`, workers get whole copies, otherwise what changed.
-    Return how many columns were read again.
+    A piece has several blocks. With `full`, workers get whole copies, otherwise what changed. Of
+    columns that are read again, `at_once` are in a call. Return how many were.
     """
     old, worker, again = deque([None] * lag), None, []
 
     def fetch(features):
+        features = features[:at_once]
         again.extend(features)
         blocks = [ColumnBlock.of(table[:, [f]], first=f) for f in features]
         return selector.prepared(blocks)
@@ -99,9 +100,10 @@ def stream(rng, discrete, width=70, rows=60):
     sparse=st.booleans(),
     parts=st.integers(1, 3),
     full=st.booleans(),
+    at_once=st.sampled_from([1, 2, None]),
 )
 def test_an_older_kept_set_foresees_the_same_log(
-    seed, measure, bound, ties, lag, ahead, sparse, parts, full
+    seed, measure, bound, ties, lag, ahead, sparse, parts, full, at_once
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = stream(rng, measure.kind == "discrete")
@@ -110,7 +112,8 @@ def test_an_older_kept_set_foresees_the_same_log(
     inner = np.unique(rng.integers(1, X.shape[1], rng.integers(0, 30)))
     table = sp.csc_matrix(X) if sparse else X
     with patch.object(MeasuredStream, "look_ahead", ahead):
-        run_lagging(selector, y, table, [0, *inner.tolist(), X.shape[1]], lag, parts, full)
+        cuts = [0, *inner.tolist(), X.shape[1]]
+        run_lagging(selector, y, table, cuts, lag, parts, full, at_once)
     assert_same_log(selector.log_, expected.log_, f"lag {lag}")
     assert selector.work_["relevant"] == expected.work_["relevant"]
 
@@ -133,14 +136,14 @@ def test_columns_are_read_again_when_the_cause_of_their_drop_was_evicted(later) 
     assert scored.known.features.tolist() == [0] * later
     assert not scored.known.is_open.any()
     assert len(scored.columns) == 0
-    read = []
+    calls = []
 
     def fetch(features):
-        read.extend(features)
+        calls.append(features)
         return selector.prepared([blocks[feature] for feature in features])
 
     selector.update(replace(scored, fetch=fetch))
-    assert read == list(range(2, 2 + later))
+    assert calls == [list(range(2, 2 + later))]  # all of them at once
     assert selector.kept_.tolist() == [1]
     assert selector.log_.counts()["evicted"] == 1
     assert_same_log(selector.log_, SAOLA(MutualInformation(alpha=0.01)).fit(X, y).log_, "again")

@@ -11,6 +11,7 @@ from itertools import islice
 from mmap import mmap
 from tempfile import TemporaryFile
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,11 @@ class Growable:
         if stop > len(self._array):
             # Grow by half instead of doubling: thirty million entries should not waste much memory.
             room = expected if expected >= stop else max(stop, len(self._array) * 3 // 2, 16)
-            bigger = _room_for(room, self._array.dtype)
+            bigger = _mapped(room, self._array.dtype)
+            if bigger is None:
+                bigger = np.empty(room, dtype=self._array.dtype)
+            else:
+                _in_files.add(self)
             bigger[:start] = self.view
             self._array = bigger
         self.view = self._array[:stop]
@@ -70,8 +75,8 @@ class Growable:
         return {"_array": filled, "view": filled}
 
 
-def _room_for(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return an array for so many values: a mapped file if it is large, and the disk has room."""
+def _mapped(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any] | None:
+    """Return an array in a file if it is large, and the disk has room for it."""
     size = count * dtype.itemsize
     if size >= ON_DISK:
         # Reserved, as a process that writes to a page for which there is no room is killed. Systems
@@ -79,7 +84,21 @@ def _room_for(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         with contextlib.suppress(OSError, AttributeError), TemporaryFile(prefix="tamis-") as file:
             os.posix_fallocate(file.fileno(), 0, size)
             return np.frombuffer(mmap(file.fileno(), size), dtype)
-    return np.empty(count, dtype)
+    return None
+
+
+#: Arrays that are or were in a file.
+_in_files: WeakSet[Growable] = WeakSet()
+
+
+def _own_after_fork() -> None:
+    """Give a forked process arrays of its own, as it would have of memory."""
+    for one in _in_files:
+        one._array = one.view = one.view.copy()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_own_after_fork)
 
 
 #: Positions from one number to another, and the number of all of them or of each.

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tamis.measures.measure import Floats, Ints, Prepared, together
 
 if TYPE_CHECKING:
-    from tamis.methods.measured import Arrival, Kept
+    from tamis.methods.measured import Arrival, Kept, ScoredBlock
 
 #: Survivors that are compared with a copy in one call.
 AT_ONCE = 256
@@ -68,13 +68,17 @@ class KnownPairs:
         """Return these pairs and others, given by survivor."""
         if not len(survivors):
             return self
-        owner = np.concatenate([np.repeat(np.arange(len(self)), np.diff(self.indptr)), survivors])
-        both = np.concatenate([self.features, features])
+        lo = int(survivors.min())  # those before it stay as they are
+        begin, lengths = int(self.indptr[lo]), np.diff(self.indptr[lo:])
+        owner = np.concatenate([np.repeat(np.arange(lo, len(self)), lengths), survivors])
+        both = np.concatenate([self.features[begin:], features])
         order = np.lexsort((both, owner))
-        indptr = np.searchsorted(owner[order], np.arange(len(self) + 1))
+        ends = begin + np.searchsorted(owner[order], np.arange(lo, len(self)), side="right")
+        values = np.concatenate([self.values[begin:], values])
         return replace(
-            self, indptr=indptr, features=both[order],
-            values=np.concatenate([self.values, values])[order],
+            self, indptr=np.concatenate([self.indptr[: lo + 1], ends]),
+            features=np.concatenate([self.features[:begin], both[order]]),
+            values=np.concatenate([self.values[:begin], values[order]]),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -254,8 +258,12 @@ def replayed(
 
     n_kept = len(kept.features)
     numbers = np.concatenate([kept.features, features[first:]])
-    at = np.searchsorted(numbers, known.features)
-    slots = np.where(numbers[np.minimum(at, len(numbers) - 1)] == known.features, at, -1)
+    begin = known.indptr[first]
+    at = np.searchsorted(numbers, known.features[begin:])
+    slots = np.empty(len(known.features), np.int64)
+    slots[begin:] = np.where(
+        numbers[np.minimum(at, len(numbers) - 1)] == known.features[begin:], at, -1
+    )
     relevance = np.concatenate([kept.relevance, strengths[first:]])
     alive = np.zeros(len(numbers), np.bool_)
     alive[:n_kept] = True
@@ -277,5 +285,39 @@ def replayed(
     )  # fmt: skip
 
 
-#: Reads columns, by number, that stayed with the worker that scored them.
+#: Reads columns, by increasing number, that stayed with the worker that scored them: all of them,
+#: or the first ones, if all were too many for one call.
 Fetch = Callable[[Sequence[int]], Prepared]
+
+
+@dataclass(eq=False)
+class ReadAgain:
+    """Survivors of a piece whose columns the driver reads, as nothing is known to drop them.
+
+    `which` of them have `columns` now, in order. A survivor was compared with all kept features
+    before `until`.
+    """
+
+    until: Ints
+    which: npt.NDArray[np.intp]
+    columns: Any = None
+
+    @classmethod
+    def of(cls, known: KnownPairs) -> ReadAgain:
+        """Begin without columns."""
+        return cls(np.full(len(known), known.seen), np.zeros(0, np.intp))
+
+    def place(self, i: int) -> int | None:
+        """Return where the column of survivor i is."""
+        at = int(np.searchsorted(self.which, i))
+        return at if at < len(self.which) and self.which[at] == i else None
+
+    def is_complete(self, i: int, kept: Kept) -> bool:
+        """Return whether all pairs of a survivor are known, and its column is there."""
+        return self.place(i) is not None and not (kept.features[-1:] >= self.until[i]).any()
+
+    def read(self, lost: npt.NDArray[np.intp], scored: ScoredBlock) -> None:
+        """Read the columns of these survivors, or the first of them."""
+        assert scored.fetch is not None
+        self.columns = scored.fetch(scored.features[lost].tolist())
+        self.which = lost[: len(self.columns)]

@@ -20,9 +20,11 @@ from tamis.core.target import Target
 from tamis.measures.measure import Measure, Prepared
 from tamis.methods.gates import Gate, TableGate
 from tamis.methods.known_pairs import (
+    AT_ONCE,
     Changes,
     Copy,
     KnownPairs,
+    ReadAgain,
     Recent,
     among_each_other,
     compared,
@@ -174,7 +176,7 @@ class Replaying:
     def _replay(self, scored: ScoredBlock, known: KnownPairs) -> None:
         """Decide about survivors whose pairs a worker found; compute what it could not know."""
         sent, first, pause = np.cumsum(known.is_open) - 1, 0, self._shadows is not None
-        pairs = self._with_recent(scored, known)
+        pairs, again = self._with_recent(scored, known), ReadAgain.of(known)
         while first < len(known):
             done = replayed(
                 self.rule, pairs, self._kept, scored.features, scored.strengths, scored.levels,
@@ -192,10 +194,15 @@ class Replaying:
                     self._kept, arrivals[0] if arrivals else None, done.gone.tolist()
                 )
             first = done.end
-            if first < len(known) and not (pause and changed):
-                # All features of the copy that drop this one have left; so it meets the rule.
-                pairs = self._decide_anew(scored, pairs, first)
+            if first == len(known) or (pause and changed):
+                continue
+            # All features that are known to drop this one have left.
+            if again.is_complete(first, self._kept):
+                column = again.columns[again.place(first)]
+                pairs = self._decide_anew(scored, pairs, first, column)
                 first += 1
+            else:
+                pairs = self._read_again(scored, pairs, first, again)
         if len(known) and self.on_settled is not None:
             self.on_settled(int(scored.features[-1]) + 1)
 
@@ -218,11 +225,47 @@ class Replaying:
         if self._recent is not None:
             self._recent.note(arrivals, gone)
 
-    def _decide_anew(self, scored: ScoredBlock, pairs: KnownPairs, i: int) -> KnownPairs:
+    def _read_again(
+        self, scored: ScoredBlock, pairs: KnownPairs, first: int, again: ReadAgain
+    ) -> KnownPairs:
+        """Compare survivors from `first` on that nothing is known to drop with the newer features.
+
+        They are read and compared together, as the feature that left dropped many of them.
+        """
+        if again.place(first) is None:
+            again.read(self._lost(scored, pairs, first)[:AT_ONCE], scored)
+        newer, lo, hi = self._newer_than(pairs.seen), again.place(first), len(again.which)
+        assert lo is not None
+        lost = again.which[lo:]
+        values = newer.panel.between_many(again.columns, lo, hi)
+        if newer is not self._kept:
+            self._kept.panel.pairs += values.size
+        survivor, other = self.rule.redundant_pairs(scored.strengths[lost], values, newer)
+        new = newer.features[other] >= again.until[lost[survivor]]
+        survivor, other = survivor[new], other[new]
+        again.until[lost] = scored.features[first]
+        return pairs.with_more(lost[survivor], newer.features[other], values[survivor, other])
+
+    def _lost(self, scored: ScoredBlock, pairs: KnownPairs, first: int) -> npt.NDArray[np.intp]:
+        """Return the survivors from `first` on that a worker dropped because of what has left."""
+        kept, begin = self._kept, int(pairs.indptr[first])
+        owner = np.repeat(np.arange(first, len(pairs)), np.diff(pairs.indptr[first:]))
+        at = np.searchsorted(kept.features, pairs.features[begin:])
+        there = kept.features[np.minimum(at, len(kept.features) - 1)] == pairs.features[begin:]
+        owner, at = owner[there], at[there]
+        drops = self.rule.drops(
+            scored.strengths[owner], kept.relevance[at], kept.measure.resolution
+        )
+        settled = pairs.is_open.copy()
+        settled[:first], settled[owner[drops]] = True, True
+        return np.flatnonzero(~settled)
+
+    def _decide_anew(
+        self, scored: ScoredBlock, pairs: KnownPairs, i: int, column: Any
+    ) -> KnownPairs:
         """Decide about a survivor by the rule; if it is kept, add its pairs with those after it."""
-        assert scored.fetch is not None
         before = self._kept.features
-        arrival = scored.arrival(i, scored.fetch([int(scored.features[i])])[0])
+        arrival = scored.arrival(i, column)
         self._carry_out(self.rule.decide(arrival, self._kept), arrival)
         gone = np.setdiff1d(before, self._kept.features, assume_unique=True)
         kept = [arrival] if arrival.feature in self._kept.features[-1:] else []
@@ -236,14 +279,19 @@ class Replaying:
 
     def _with_recent(self, scored: ScoredBlock, known: KnownPairs) -> KnownPairs:
         """Add the redundant pairs of open survivors with features that are not in the copy."""
-        strange = self._kept.features[np.searchsorted(self._kept.features, known.seen) :]
-        if not len(strange):
+        if not (self._kept.features[-1:] >= known.seen).any():
             return known
+        return self._compared(scored, known, 0, self._newer_than(known.seen))
+
+    def _newer_than(self, seen: int) -> Kept:
+        """Return the features that were kept since a copy was made, or all that are kept."""
+        kept: Kept = self._kept
+        newer = kept.features[np.searchsorted(kept.features, seen) :]
         if self._recent is not None:
-            recent = self._recent.since(known.seen)
-            if np.isin(strange, recent.features).all():  # else an older copy came later
-                return self._compared(scored, known, 0, recent)
-        return self._compared(scored, known, 0, self._kept)
+            recent = self._recent.since(seen)
+            if np.isin(newer, recent.features).all():  # else an older copy came later
+                return recent
+        return kept
 
     def _compared(
         self, scored: ScoredBlock, known: KnownPairs, first: int, kept: Kept
