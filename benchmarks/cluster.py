@@ -42,7 +42,7 @@ from benchmarks._data import WORKLOADS
 from benchmarks._harness import RESULTS, Report
 from tamis.core.decisions import DecisionLog, Mark, Reason, Verdict
 from tamis.engine.log_tables import write_log
-from tamis.engine.persistent.selection_state import LONGEST
+from tamis.engine.persistent.saved_selection import LONGEST
 from tamis.engine.persistent.state_file import pack
 from tamis.engine.workers.copies import PROTOCOL
 from tamis.sources.arrays.in_memory import MemorySource

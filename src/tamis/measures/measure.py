@@ -182,7 +182,8 @@ def _parts_of(
     length, lengths = int(each[0]) if len(each) else 0, each[which]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     if length and (each == length).all():  # whole columns: copied, not looked up one by one
-        return ends, lambda array: array[: indptr[-1]].reshape(-1, length)[which].reshape(-1)
+        inside = slice(int(indptr[0]), int(indptr[-1]))
+        return ends, lambda array: array[inside].reshape(-1, length)[which].reshape(-1)
     at = np.arange(ends[-1]) + np.repeat(indptr[:-1][which] - ends[:-1], lengths)
     return ends, lambda array: array[at]
 

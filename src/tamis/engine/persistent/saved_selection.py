@@ -26,6 +26,9 @@ from tamis.engine.log_tables import reasons_from
 from tamis.engine.persistent.state_file import STATE, Record, read, reading
 from tamis.engine.runs import Run, certificate_of, encoded_how, trust_words
 
+#: Maximum features in a stored piece of the log: SQLite values are limited to 10^9 bytes.
+LONGEST = 2_000_000
+
 
 @dataclass
 class SavedSelection:
@@ -217,7 +220,8 @@ def read_log(
     ((_, head, _),) = read(opened, "head")
     names = NameBook(head["names"]["prefix"], head["names"]["base"])
     log = DecisionLog(reasons_from(head), names, head["words"])
-    log.expected = head["features"]
+    ((stored,),) = opened.execute("SELECT count(*) FROM part WHERE kind = 'log'")
+    log.expected = min(head["features"], stored * LONGEST)  # a damaged head may say anything
     pieces = []
     for number, piece, size in read(opened, "log"):
         begin, width = log.mark, len(piece["log"]["reason"])

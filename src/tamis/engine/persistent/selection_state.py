@@ -33,7 +33,13 @@ from tamis.engine.encoded import EncodedSoFar, Encoding
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
-from tamis.engine.persistent.saved_selection import Piece, SavedSelection, cannot_be_fed, read_log
+from tamis.engine.persistent.saved_selection import (
+    LONGEST,
+    Piece,
+    SavedSelection,
+    cannot_be_fed,
+    read_log,
+)
 from tamis.engine.persistent.state_file import (
     Record,
     Version,
@@ -53,9 +59,6 @@ from tamis.sources.base import ColumnSource, Source
 
 #: Logs of up to this many features are exported after every feed, longer ones when 10 % is new.
 SHORT = 500_000
-
-#: Maximum features in a stored piece of the log: SQLite values are limited to 10^9 bytes.
-LONGEST = 2_000_000
 
 #: An export of features that are new or changed since a long log was exported.
 RECENT = "recent.parquet"
