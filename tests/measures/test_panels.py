@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-from tamis.measures.measure import together
+from tamis.measures.measure import Prepared, together
 
 MEASURES = [MutualInformation(), SymmetricUncertainty(alpha=0.05), FisherZ()]
 each = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
@@ -211,3 +213,32 @@ def test_an_empty_panel_returns_nothing(measure):
     assert panel.between_many(ready, 0, 2).shape == (2, 0)
     assert panel.cutoffs(ready[0]).shape == (0,)
     assert panel.pairs == 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tables(Prepared):
+    """Columns with numbers, and rows of a table, for each entry."""
+
+    arrays: ClassVar = {"numbers": "indptr", "rows": "indptr", "of_column": None}
+
+    indptr: np.ndarray
+    numbers: np.ndarray
+    rows: np.ndarray
+    of_column: np.ndarray
+
+
+@pytest.mark.parametrize("lengths", [[3, 3, 3, 3], [3, 0, 2, 5], [0, 0, 0, 0], []], ids=str)
+@pytest.mark.parametrize("width", [0, 4])
+def test_picked_columns_have_the_arrays_of_each(lengths, width):
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    numbers = np.arange(indptr[-1] + 2)  # with spare capacity
+    rows = np.arange(width * len(numbers), dtype=float).reshape(len(numbers), width)
+    tables = Tables(indptr, numbers, rows, np.arange(len(lengths)))
+    for which in ([2, 0, 2], [1], []):
+        which = np.array(which, np.intp)[: len(lengths)]
+        found = tables.pick(which)
+        assert np.array_equal(np.diff(found.indptr), np.array(lengths, int)[which])
+        assert (found.of_column.tolist(), found.rows.shape[1]) == (which.tolist(), width)
+        for k, i in enumerate(which.tolist()):
+            assert np.array_equal(found[k].numbers, tables[i].numbers)
+            assert np.array_equal(found[k].rows, tables[i].rows)

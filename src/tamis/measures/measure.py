@@ -182,8 +182,14 @@ def _parts_of(
     length, lengths = int(each[0]) if len(each) else 0, each[which]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     if length and (each == length).all():  # whole columns: copied, not looked up one by one
-        inside = slice(int(indptr[0]), int(indptr[-1]))
-        return ends, lambda array: array[inside].reshape(-1, length)[which].reshape(-1)
+
+        def picked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            rest = array.shape[1:]
+            columns = array[indptr[0] : indptr[-1]].reshape(len(each), length, *rest)
+            found: npt.NDArray[Any] = columns[which].reshape(ends[-1], *rest)
+            return found
+
+        return ends, picked
     at = np.arange(ends[-1]) + np.repeat(indptr[:-1][which] - ends[:-1], lengths)
     return ends, lambda array: array[at]
 
