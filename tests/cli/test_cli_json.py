@@ -11,6 +11,7 @@ import click
 import numpy as np
 import pytest
 
+import tamis as library
 from tamis.cli.main import COMMANDS, LazyGroup
 
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
@@ -122,9 +123,11 @@ def test_why_gives_the_numbers_and_the_sentence(tamis, run):
 
 
 def test_errors_stay_on_standard_error(tamis, run):
-    done = tamis("why", "run", "nobody", "--json")
-    assert (done.code, json.loads(done.out)) == (2, [])
-    assert done.err.startswith("tamis: no feature is called 'nobody'")
+    assert "nobody" in tamis("why", "run", "nobody", "--json").one_sentence()
+    some = tamis("why", "run", "x2", "nobody", "--json")
+    assert some.code == 2
+    assert [one["name"] for one in json.loads(some.out)] == ["x2"]
+    assert some.err.startswith("tamis: no feature is called 'nobody'")
     assert tamis("select", "nothing.npy", "--out", "r", "--json").one_sentence()
     sentence = tamis("watch", "run", "in", "--json").one_sentence()
     assert sentence == "--json prints one document at the end, so it goes with --once"
@@ -139,3 +142,15 @@ def test_status_has_the_documented_keys_where_they_apply(tamis, run):
         assert tamis("select", *asked, *options, "--out", "more", "--force").code == 0
         found |= set(json.loads(tamis("status", "more", "--certify", "0.1", "--json").out))
     assert found == documented_keys()["status"] | documented_keys("sometimes")["status"]
+
+
+def test_parameters_of_a_run_are_values(tamis):
+    library.save_run(library.select(rows_of_numbers(), "saola:bound=max", [0, 1] * 20), "run")
+    facts = json.loads(tamis("info", "run", "--json").out)
+    found = {name: facts[f"parameter {name}"] for name in ("alpha", "bound", "shadows", "measure")}
+    assert found == {"alpha": None, "bound": "max", "shadows": 0, "measure": "auto"}
+    assert "'max'" in tamis("info", "run").out
+
+
+def rows_of_numbers():
+    return np.random.default_rng(0).normal(size=(40, 3))

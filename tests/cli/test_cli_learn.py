@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -252,3 +253,14 @@ def test_info_describes_a_model(tamis, data):
     facts = json.loads(tamis("info", "m", "--json").out)
     assert facts["features kept"] == 5
     assert facts["command"].startswith("tamis learn train.svm -k 5")
+
+
+def test_the_command_for_new_files_reads_them_as_the_training_data(tamis):
+    rows = "".join(f"{k};{'?' if k % 5 == 0 else k};{k % 2}\n" for k in range(40))
+    Path("t.csv").write_text(f"a;b;y\n{rows}")
+    options = ["--target", "y", "--na", "?", "--delimiter", ";", "--ignore", "a"]
+    told = tamis("learn", "t.csv", *options, "--out", "model").out
+    command = told.splitlines()[-1].partition("use it with: ")[2]
+    assert command == "tamis predict model FILE --delimiter ';' --na '?'"
+    done = tamis(*shlex.split(command.replace("FILE", "t.csv"))[1:])
+    assert done.code == 0, done.err

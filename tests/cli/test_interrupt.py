@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tamis.cli import main
+from tamis.core import interrupts
 from tamis.engine.runs import save_run
 from tamis.engine.selecting import select
 from tamis.sources.stores.column_store import ColumnStore
@@ -115,7 +116,8 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     assert contents(tmp_path / "run") == before
 
 
-def test_ctrl_c_with_checkpoint_names_the_command_that_resumes(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_stops_a_run_with_checkpoint_names_the_command_that_resumes(tmp_path, number, code):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "x.npy", rng.normal(size=(200, 60_000)).astype(np.float32))
     np.save(tmp_path / "x.y.npy", np.arange(200) % 2)
@@ -123,9 +125,9 @@ def test_ctrl_c_with_checkpoint_names_the_command_that_resumes(tmp_path):
     program = start(tmp_path, "select", "x.npy", "--out", "my run", *options)
     wait_until(lambda: (tmp_path / "my run" / "state.sqlite").exists(), program)
     time.sleep(0.4)
-    program.send_signal(signal.SIGINT)
+    program.send_signal(number)
     _, err = program.communicate(timeout=PATIENCE)
-    assert program.returncode == 130, err
+    assert program.returncode == code, err
     assert err.splitlines()[-1] == (
         "tamis: stopped; the decisions until a moment ago are saved in my run; resume it with: "
         "tamis resume 'my run'"
@@ -160,3 +162,39 @@ def test_a_thread_that_ctrl_c_stopped_at_its_start_says_nothing(monkeypatch, err
     assert done.wait(PATIENCE)
     threading._limbo.pop(thread, None)  # as if it had never been started
     assert len(shown) == (0 if isinstance(error, RuntimeError) else 1)
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """SIGTERM has not come yet; its handler is restored afterwards."""
+    monkeypatch.setattr(interrupts, "_came", threading.Event())
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
+def test_sigterm_is_as_ctrl_c_also_for_background_jobs(fresh, ctrl_c):
+    interrupts.handle_termination()
+    old, came = signal.signal(signal.SIGINT, ctrl_c), []
+    try:
+        with interrupts.handled_by(lambda number, frame: came.append(number)):
+            signal.raise_signal(signal.SIGTERM)
+        assert (came, interrupts.was_terminated()) == ([signal.SIGINT], True)
+        signal.raise_signal(signal.SIGTERM)  # once is enough
+        with pytest.raises(KeyboardInterrupt):
+            lost_and_repeated()
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def lost_and_repeated():
+    interrupts.repeat()
+    time.sleep(PATIENCE)
+
+
+def test_sigterm_that_somebody_else_handles_is_left_alone(fresh):
+    signal.signal(signal.SIGTERM, print)
+    interrupts.handle_termination()
+    assert signal.getsignal(signal.SIGTERM) is print

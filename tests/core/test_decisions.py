@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.names import NameBook, Names
@@ -236,3 +239,17 @@ def test_sentences_join_names_and_leave_unknown_fields_unchanged():
     assert fill("{a} {b} {c.__class__} {0}", {"a": "{b}"}, {"b": "{a}"}) == (
         "{b} {b} {c.__class__} {0}"
     )
+
+
+def test_p_values_below_what_a_level_holds_are_bounds():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=2_000)
+    X = y[:, np.newaxis] + rng.normal(size=(2_000, 2)) * np.array([0.01, 4.0])
+    for method, bound in (
+        (tamis.SAOLA("any_shape"), "p<1e-39 (by"),
+        (tamis.SAOLA("any_shape", fdr=0.1), "p<1e-37 ("),
+        (tamis.SAOLA("fisher_z"), "p<1e-309 by"),
+    ):
+        found = method.fit(X, y)
+        assert bound in found.why(0)
+        assert re.search(r"p=\d", found.fit(X[:, 1:], y).why(0))

@@ -296,3 +296,48 @@ def test_the_short_way_is_for_plain_numbers_only():
         column = pa.array(texts, pa.large_string())
         found = profiled._as_written(column, profiled.sorted_words(column))
         assert (found is not None) == fits, texts
+
+
+def made(path, n=60, **columns):
+    x = np.random.default_rng(0).normal(size=n).round(3)
+    pd.DataFrame({"x": x, **columns, "y": (3 * x).round(2)}).to_csv(path, index=False)
+    return path
+
+
+def test_words_among_many_numbers_are_gaps_in_the_suggestion(tmp_path):
+    numbers = [f"{k / 7:.3f}" for k in range(60)]
+    for words in (["<0.5"], ["-", "<NA>", "None", "nil"]):
+        path = made(tmp_path / "t.csv", a=[*words, *numbers[len(words) :]])
+        found = tamis.profile(path, target="y")
+        assert found.command is not None
+        assert "--na" in found.command
+        assert "--categorical" not in found.command
+    path = made(tmp_path / "t.csv", a=["never", "1", "2"] * 20)
+    assert "--categorical a" in tamis.profile(path, target="y").command
+
+
+def test_a_row_of_totals_is_a_line_to_remove(tmp_path):
+    path = made(tmp_path / "t.csv", a=[*map(str, range(59)), "Total"])
+    found = tamis.profile(path, target="y")
+    assert "the last row holds 'Total', as a row of totals does: remove this line" in str(found)
+    assert found.command is None
+
+
+def test_a_target_that_may_hold_gaps(tmp_path):
+    x = np.random.default_rng(0).normal(size=60)
+    for y in (np.where(np.arange(60) % 9, x > 0, -99), np.where(np.arange(60) % 9, x, 999)):
+        with pytest.warns(DataWarning, match="the target holds .* in 7 rows, far from its other v"):
+            tamis.select(x[:, np.newaxis], y=y)
+
+
+def test_columns_of_a_file_without_a_header_are_called_by_number(tmp_path):
+    path = tmp_path / "t.csv"
+    values = np.random.default_rng(0).normal(size=(40, 3)).round(3)
+    np.savetxt(path, np.c_[values, values[:, 0] * 3], delimiter=",", fmt="%.3f")
+    found = tamis.profile(path)
+    assert "--no-header --target x3" in found.command
+
+
+def test_one_row_is_too_few():
+    with pytest.raises(InputError, match=r"there is only one row \(n_samples=1\)"):
+        tamis.select(pd.DataFrame({"a": [1.0], "b": [2.0]}), y=[1])

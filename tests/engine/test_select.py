@@ -14,13 +14,16 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 
 import tamis
 from tamis import SAOLA
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
+from tamis.engine.runs import save_run
 from tamis.engine.selecting import select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
 from tamis.methods.measured import MeasuredStream
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.methods.streaming.saola import SAOLARule
+from tamis.report.html_page import as_html as html_of
+from tamis.report.run_page import page_of_run
 from tamis.sources import axis, open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
@@ -326,3 +329,50 @@ def test_a_parameter_of_a_method_is_given_to_the_method():
             tamis.select(X, selector, y, **more)
     with pytest.raises(TypeError, match="unexpected keyword argument 'targets'"):
         tamis.select(X, "sieve", y, targets="died")
+
+
+def test_parameters_may_follow_the_name_of_a_method(table):
+    X, y = table
+    run = select(X, "sieve:n_features=3", y)
+    assert run.kept_names == select(X, tamis.Sieve(n_features=3), y).kept_names
+    assert run.log.counts()["kept"] == 3
+    with pytest.raises(ParameterError, match="no parameter 'n_featurs'; did you mean 'n_features'"):
+        select(X, "sieve:n_featurs=3", y)
+    with pytest.raises(ParameterError, match="give encode='mdlp' apart from the method"):
+        select(X, "saola:encode=mdlp", y)
+
+
+def test_a_run_with_its_state_is_saved_to_two_folders(table, tmp_path):
+    X, y = table
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    run = select(X.iloc[:, :100], "sieve", y, keep_state=True)
+    for folder in ("a", "b"):
+        save_run(run, tmp_path / folder)
+    assert (tmp_path / "a/log.parquet").read_bytes() == (tmp_path / "b/log.parquet").read_bytes()
+    fed = []
+    for folder in ("a", "b"):
+        selection = tamis.Selection.open(tmp_path / folder)
+        selection.feed(X.iloc[:, 100:])
+        fed.append([selection.why(name) for name in X.columns])
+    whole = select(X, "sieve", y)
+    assert fed[0] == fed[1] == [whole.why(name) for name in X.columns]
+
+
+def test_a_column_that_says_too_much_is_in_the_record_and_its_report(table, tmp_path):
+    X, y = table
+    price = np.random.default_rng(0).normal(size=N_ROWS) * 1e5
+    data = pd.DataFrame(X[:, :5], columns=list("abcde")).assign(usd=1.1 * price, price2=price)
+    with pytest.warns(DataWarning, match="equals the target") as caught:
+        run = select(data, y=price)
+    (sentence,) = (str(one.message) for one in caught)
+    assert sentence == (
+        "the column 'price2' equals the target in every row; if it is the target, select again "
+        "without it (--ignore price2 --ignore usd); 'usd' says nearly as much about it"
+    )
+    save_run(run, tmp_path / "run")
+    assert sentence in tamis.open_run(tmp_path / "run").notes
+    html = html_of(page_of_run(tamis.open_run(tmp_path / "run")))
+    assert "the column 'price2' equals the target in every row" in html
+    code = pd.DataFrame(X[:, [1, 2]], columns=["a", "b"]).assign(code=np.where(y, "ill", "well"))
+    with pytest.warns(DataWarning, match="column 'code' says nearly everything about the target"):
+        select(code, y=np.where(y, "x", "w"))

@@ -430,6 +430,15 @@ def test_every_way_out_has_its_sentence() -> None:
     assert found.why(9).startswith("x9 was dropped as redundant: its dependence on x8 is 1, so")
 
 
+def test_the_pool_is_larger_if_more_features_must_stay() -> None:
+    table = np.random.default_rng(0).normal(size=(60, 420))
+    y = (table[:, :200].sum(axis=1) > 0).astype(int)
+    found = tamis.Sieve(keep=range(150), alpha=0.9).fit(table, y)
+    told = [found.why(f) for f in range(420) if found.log_.reason_of(f).startswith("least")]
+    assert told
+    assert all(": of 301 it was least worth keeping" in sentence for sentence in told)
+
+
 def test_a_measure_of_pairs_only_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"any_shape only, .* fisher_z: --method saola"):
         tamis.Sieve("fisher_z").fit(X, CLASSES)

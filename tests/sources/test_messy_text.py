@@ -211,3 +211,68 @@ def test_a_header_with_a_number_beyond_all_floats(tmp_path):
     (tmp_path / "a.csv").write_text("1e400,b\n1,2\n3,4\n")
     with pytest.raises(SourceError, match="has no column 'y'"):
         tamis.open(tmp_path / "a.csv", target="y")
+
+
+def test_a_minus_may_follow_its_number(tmp_path):
+    text = "a,b,y\n" + "".join(f"{k}.50{'-' * (k % 2)},({k}.25),{k % 2}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(text)
+    source = tamis.open(tmp_path / "t.csv", target="y")
+    with pytest.warns(DataWarning, match=r"'a', 'b' hold numbers with '-' after them or '\( \)'"):
+        values = next(iter(source.columns())).values
+    assert values[:3, 0].tolist() == [0.5, -1.5, 2.5]
+    assert values[:3, 1].tolist() == [-0.25, -1.25, -2.25]
+
+
+def test_units_and_minus_that_come_late_are_read_too(tmp_path):
+    for late in ("5.50-", "(5.50)", "-5.50"):
+        lines = [f"{k},{k % 7}\n" for k in range(3_000)]
+        text = "a,y\n" + "".join(lines) + f"{late},1\n"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (tmp_path / "t.csv").write_text(text)
+            source = tamis.open(tmp_path / "t.csv", target="y")
+            assert next(iter(source.columns())).values[-1, 0] == -5.5
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["1,23,456", "12,34,567.5", "999"], [123456, 1234567.5, 999]),
+        (["\u22125", "7", "\u22120.5"], [-5, 7, -0.5]),
+    ],
+)
+def test_numbers_as_they_are_written_elsewhere(tmp_path, texts, numbers):
+    lines = "".join(f'"{texts[k % 3]}",{k % 2}\n' for k in range(30))
+    (tmp_path / "t.csv").write_text(f"a,y\n{lines}", encoding="utf-8")
+    source = tamis.open(tmp_path / "t.csv", target="y")
+    assert next(iter(source.columns())).values[:3, 0].tolist() == numbers
+
+
+def test_numbers_that_begin_with_0_are_reported(tmp_path):
+    text = "zip,y\n" + "".join(f"0{k % 9},{k % 2}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.warns(DataWarning, match="'zip' holds numbers that begin with 0, and was read as"):
+        tamis.open(tmp_path / "t.csv", target="y").load()
+
+
+def test_keys_of_samples_are_text(tmp_path):
+    genes = "gene,001,002,01\n" + "".join(f"g{k},{k},{k + 1},{k * k}\n" for k in range(4))
+    (tmp_path / "genes.csv").write_text(genes)
+    (tmp_path / "samples.csv").write_text("sample,ill\n01,1\n002,0\n001,0\n")
+    source = tamis.open(
+        tmp_path / "genes.csv", transpose=True, y=tmp_path / "samples.csv", key="sample",
+        target="ill",
+    )  # fmt: skip
+    assert source.target().tolist() == [0, 0, 1]
+
+
+def test_few_numbers_of_a_header_may_rise_by_chance():
+    assert looks_like_values(["0.53", "0.7", "c", "269292"])
+    assert not looks_like_values(["400.5", "401", "401.5"])
+
+
+def test_text_of_numbers_in_a_parquet_file_is_reported(tmp_path):
+    table = pyarrow.table({"a": [f"{k / 8}" for k in range(40)], "y": [k % 2 for k in range(40)]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.warns(DataWarning, match="column 'a' holds numbers as text, such as"):
+        tamis.select(tmp_path / "t.parquet", y="y")

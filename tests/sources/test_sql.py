@@ -110,7 +110,10 @@ def sentence(*args, **options):
 
 
 def test_errors_are_one_sentence(database, tmp_path):
-    assert sentence(database) == f"{database} is a database; say what to read from it with query="
+    assert sentence(database) == (
+        f"{database} is a database; say what to read with query= (--query 'SELECT * FROM t'); it "
+        "has 't'"
+    )
     for query in ("selec a from t", "select nope from t", "select a from nowhere"):
         message = sentence(database, query)
         assert message.startswith(f"the query on {database} failed (")

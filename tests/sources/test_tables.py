@@ -20,6 +20,7 @@ import tamis
 from golden_outputs import matrix
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.sources.base import silent
+from tamis.sources.tables import table as table_module
 from tamis.sources.tables.table import MOST_COLUMNS
 
 
@@ -462,3 +463,13 @@ def test_long_categories_that_are_repeated_do_not_fill_the_memory(tmp_path):
     source = tamis.open(tmp_path / "a.parquet", target="y")
     with pytest.raises(SourceError, match=r"a column of categories holds 2,000\.0 GB of text"):
         source.load()
+
+
+def test_more_rows_than_fit_are_refused(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"a": [1.0] * 10, "y": [0, 1] * 5}), tmp_path / "t.parquet")
+    monkeypatch.setattr(table_module, "MANY_ROWS", 9)
+    with pytest.warns(DataWarning, match=r"t\.parquet has 10 rows: one column takes"):
+        source = tamis.open(tmp_path / "t.parquet", target="y")
+    monkeypatch.setattr(table_module, "available_bytes", lambda: 79.0)
+    with pytest.raises(SourceError, match="10 rows, so that reading 1 column needs"):
+        list(source.columns())

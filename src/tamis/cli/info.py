@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,10 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
     found = None
     if kind:
         facts = readers[kind](data)
+        facts = {
+            key: _value(value) if as_json and key.startswith("parameter ") else value
+            for key, value in facts.items()
+        }
     else:
         with progress() as report:
             facts, found = _of_source(data, reading, verify, report)
@@ -158,6 +163,16 @@ def _of_results(data: str) -> dict[str, Any]:
         "selections": results.selections.num_rows,
         "command": results.params.get("command"),
     }
+
+
+def _value(value: Any) -> Any:
+    """Return a parameter that is recorded as Python writes it as a value, if it is a plain one."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value  # such as a measure with its parameters
 
 
 def _text(value: Any) -> str:

@@ -24,11 +24,18 @@ from tamis.cli.output import echo, echo_json, followed, messages, progress, shor
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters
-from tamis.core.sentences import counted
+from tamis.core.sentences import counted, option_words
 
 if TYPE_CHECKING:
     from tamis.engine.learning.learn import Learned
     from tamis.engine.learning.training import Training
+
+
+#: Options of reading that other files like the training data need too.
+_OF_FILES = (
+    "format", "delimiter", "decimal", "header", "na", "dates", "categorical", "tokens", "long",
+    "layer", "transpose",
+)  # fmt: skip
 
 
 @click.command("learn", cls=Command)
@@ -180,7 +187,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     if as_json:
         echo_json(_facts(done))
     elif not quiet:
-        echo(*_summary(done))
+        echo(*_summary(done, reading))
 
 
 class _Watched:
@@ -257,7 +264,17 @@ def _facts(done: Learned) -> dict[str, Any]:
     }
 
 
-def _summary(done: Learned) -> list[str]:
+def _read_alike(reading: dict[str, Any]) -> str:
+    """Return the options with which files like the training data are read, as on a command line."""
+    words = list[str]()
+    for name in _OF_FILES:
+        if name in reading:
+            several = reading[name] if isinstance(reading[name], list | tuple) else [reading[name]]
+            words += [word for value in several for word in option_words(name, value)]
+    return "".join(f" {shlex.quote(word)}" for word in words)
+
+
+def _summary(done: Learned, reading: dict[str, Any]) -> list[str]:
     learner, seconds = done.learner, done.seconds["learn"]
     rate = short(done.rows / max(seconds, 1e-9))
     lines = [
@@ -296,7 +313,7 @@ def _summary(done: Learned) -> list[str]:
     if done.folder is not None:
         lines.append(
             f"wrote {done.folder} ({short(_size(done.folder))}B); use it with: tamis predict "
-            f"{shlex.quote(str(done.folder))} FILE"
+            f"{shlex.quote(str(done.folder))} FILE{_read_alike(reading)}"
         )
     return lines
 

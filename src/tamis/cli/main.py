@@ -1,7 +1,7 @@
 """The `tamis` command: find the sub-command, and turn errors into one sentence and an exit code.
 
 Exit codes: 0 done, 1 `watch --once` could not feed a file, 2 something the user can fix, 130
-stopped with Ctrl-C.
+stopped with Ctrl-C, 143 stopped with SIGTERM.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import signal
 import sys
 import threading
 import warnings
@@ -21,6 +20,7 @@ import click
 from tamis._version import __version__
 from tamis.cli.output import echo
 from tamis.core.errors import TamisError
+from tamis.core.interrupts import handle_termination, repeat, was_terminated
 from tamis.core.sentences import suggestion
 
 #: Sub-commands in the order a user meets them, each with the module that defines it as `command`.
@@ -108,10 +108,10 @@ def run() -> None:
     except TamisError as error:
         _stop(str(error), 2)
     except (KeyboardInterrupt, click.Abort) as stop:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not was_terminated():
             click.echo(err=True)  # after the ^C of the terminal
         plain = "stopped; only what earlier steps had finished was written"
-        _stop(str(stop) or plain, 130)
+        _stop(str(stop) or plain, 143 if was_terminated() else 130)
     except BrokenPipeError:
         # The output was closed early, as in `tamis info | head`.
         _drop_output()
@@ -153,8 +153,9 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _prepare() -> None:
-    """Set up input and output, warnings, Ctrl-C and imports of this process."""
+    """Set up input and output, warnings, Ctrl-C, SIGTERM and imports of this process."""
     _open_closed()
+    handle_termination()
     if isinstance(sys.stdout, io.TextIOWrapper):  # for unusual characters in names
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _warn
@@ -186,7 +187,7 @@ def _repeat_interrupt(lost: Any) -> None:
         return
     while True:
         try:
-            again = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+            again = threading.Timer(0.01, repeat)
             again.daemon = True
             again.start()
             break

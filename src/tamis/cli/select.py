@@ -338,9 +338,7 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
     """Return the rule, and how columns are encoded and grouped."""
     from tamis.encode import BY_NAME, Missing
     from tamis.engine.groups import read_groups
-    from tamis.engine.known_selectors import parse_method, refuse_two_levels
-    from tamis.measures.auto import BY_NAME as MEASURES_BY_NAME
-    from tamis.methods import Rule
+    from tamis.engine.known_selectors import parse_method
 
     encode, missing = options.encode, options.missing
     if options.bins is not None:
@@ -351,24 +349,13 @@ def _method(options: Any) -> tuple[Rule, dict[str, Any]]:
     if options.missing_value is not None:
         missing = Missing(missing, options.missing_value)
     found = parse_method(options.method, _rule_parameters(options))
-    if not issubclass(found.kind, Rule):
-        raise ParameterError(
-            f"{found.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
-            "tamis compare takes any class with fit(X, y)"
-        )
-    if found.level:
-        refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
-        if "alpha" in found.level:
-            raise ParameterError("this method has no parameter alpha; give a measure that has one")
-        found.params["measure"] = MEASURES_BY_NAME["mutual_information"](**found.level)
+    rule = found.rule()
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
     about["task"] = options.task
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     about |= {"keep": list(options.keep) or None, "row_groups": options.row_groups}
-    rule = found.kind(**found.params)
-    rule.check_params()
     return rule, about
 
 

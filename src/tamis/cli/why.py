@@ -46,7 +46,9 @@ def command(run: str, features: tuple[str, ...], instead: bool, as_json: bool) -
     left_out = {name: why for name in features if (why := opened.left_out(name))}
     unknown = [name for name in opened.log.unknown(features) if name not in left_out]
     known = [feature for feature in features if feature not in unknown]
-    if as_json:
+    if as_json and not known:
+        pass  # the error is all there is to say
+    elif as_json:
         echo_json([
             {"name": name, "verdict": "left out", "sentence": left_out[name]}
             if name in left_out else _facts(opened, name, instead)

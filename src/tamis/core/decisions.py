@@ -21,7 +21,7 @@ from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
 from tamis.core.notebook import card, html_table, shares
-from tamis.core.p_levels import p_of, shown_p, test_of, which_test
+from tamis.core.p_levels import bound_of, p_of, shown_p, test_of, which_test
 from tamis.core.sentences import counted, fill, join, show
 from tamis.core.stand_ins import StandIn, stand_ins
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
@@ -477,12 +477,15 @@ class DecisionLog:
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
         if tests:
             fields["test_used"] = tests[which_test(d.relevance, level, len(tests))]
+            if bound := bound_of(d.relevance, level, float(texts["alpha"]), len(tests)):
+                sentence, fields["p"] = sentence.replace("p={p}", "p{p}"), bound
+                texts = {key: text.replace("p={p}", "p{p}") for key, text in texts.items()}
         if "p_tests" in texts and (packed := self.p_of(d.feature)) == packed:
             fields["p_shown"] = shown_p(packed, float(texts["fdr"]))
             fields["test_used"] = texts["p_tests"].split("|")[test_of(packed)]
         fields["name"] = self.names[d.feature]
         fields["because"] = join([self.names[b] for b in d.because])
-        filled = fill(sentence, fields, self.template_fields)
+        filled = fill(sentence, fields, texts)
         says_so = any(f"{{{key}}}" in sentence for key in ("level_passed", "gate", "p_shown"))
         if "p_shown" not in fields or says_so or d.reason == "required" or not self._has_event(d):
             return filled

@@ -11,6 +11,7 @@ A log of a selection with a false discovery rate stores p-values themselves (`pa
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,22 @@ def p_of(strength: float, level: float, alpha: float) -> float:
     return alpha * level / max(strength, LEAST)
 
 
+def bound_of(strength: float, level: float, alpha: float, n_tests: int) -> str:
+    """Return a bound of a p-value that its level is too small to hold, such as "<1e-40"; else "".
+
+    >>> bound_of(0.5, 1e-44, 0.01, 2), bound_of(0.5, 1e-30, 0.01, 2), bound_of(0.5, 0.0, 0.01, 9)
+    ('<1e-39', '', '<1e-309')
+    """
+    least = float(np.finfo(np.float32 if n_tests == 2 else np.float64).tiny)
+    if level >= least:
+        return ""
+    return _below(math.log10(alpha) + math.log10(least) - math.log10(max(strength, LEAST)))
+
+
+def _below(log10: float) -> str:
+    return f"<1e{math.ceil(log10)}"
+
+
 def is_second(level: Any) -> bool:
     """Return whether the second test gave the p-value that a level stands for."""
     return bool(np.float32(level).view(np.int32) & 1)
@@ -123,7 +140,9 @@ def shown_p(packed: float, level: float) -> str:
 
     P-values above the false discovery rate `level` are only known to be so.
 
-    >>> shown_p(0.012, 0.1), shown_p(0.12, 0.1)
-    ('p=0.012', 'p>0.1')
+    >>> shown_p(0.012, 0.1), shown_p(0.12, 0.1), shown_p(1e-44, 0.1)
+    ('p=0.012', 'p>0.1', 'p<1e-37')
     """
+    if packed < (least := float(np.finfo(np.float32).tiny)):
+        return f"p{_below(math.log10(least))}"
     return f"p={packed:.3g}" if packed <= level else f"p>{level:g}"

@@ -66,6 +66,22 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def option_words(name: str, value: object) -> list[str]:
+    """Return an option of a reader, given as in Python, as words of the command line.
+
+    >>> option_words("na", "-99"), option_words("missing_target", "drop")
+    (['--na=-99'], ['--missing-target', 'drop'])
+    """
+    flag = f"--{name.replace('_', '-')}"
+    if name == "header":
+        return ["--no-header"]
+    if name == "zero_based":
+        return ["--zero-based" if value else "--one-based"]
+    if value is True:
+        return [flag]
+    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
+
+
 def fill(sentence: str, fields: Mapping[str, str], template_fields: Mapping[str, str]) -> str:
     """Fill a template: first the template fields, which may contain fields, then the fields.
 

@@ -39,11 +39,21 @@ VERY_OFTEN = 50
 #: Frequencies in random order have a von Neumann ratio of about 2; below this they are smooth.
 SMOOTH = 0.8
 
+#: Numbers that often stand for a missing value.
+_GAP_NUMBERS = {-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999}
+
 #: Floats hold whole numbers exactly up to here; larger ones are identifiers.
 EXACT = 2**53
 
 #: A number in text, perhaps grouped or with a sign such as $ or %; a date or a time is none.
 _NUMBER = re.compile(r"^[^\w]*\d[\d.,' \u00a0\u202f\u2019]*(?:[eE][-+]?\d+)?[^\w]*$")
+
+#: A date in text, with a year of four digits; what follows may be a time.
+_DATE = re.compile(
+    r"^\s*(?:[A-Za-z]{3,9}\.?,? +)?(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|"
+    r"\d{1,2}(?:st|nd|rd|th)?[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ,]+\d{4}|"
+    r"[A-Za-z]{3,9} \d{1,2}(?:st|nd|rd|th)?,? \d{4})(?:[T ,].*:.*)?\s*$"
+)
 
 #: If fewer of the first texts of a target are numbers than half, the others are not looked at.
 _FIRST_TEXTS = 1_000
@@ -107,6 +117,7 @@ class Target:
                 raise InputError(found.refusal)
             if found.close:
                 warn(found.warning)
+            _question_numbers(array)
         if found.name == "regression":
             values = _numbers(array)
             return cls(len(array), None, None, values, False, 0, found.reason)
@@ -202,7 +213,12 @@ class Target:
             )
 
     def refuse_constant(self) -> None:
-        """Raise a one-sentence error if the target is the same in every row."""
+        """Raise a one-sentence error if the target is the same in every row, or in the only one."""
+        if self.n_rows == 1:
+            raise InputError(
+                "there is only one row (n_samples=1), so no feature can predict the target; give "
+                "more rows"
+            )
         if self.n_rows > 1 and np.all(self.values == self.values[0]):
             label = self.values[0] if self.classes is None else self.classes[0]
             raise InputError(
@@ -403,11 +419,12 @@ def task_of(array: npt.NDArray[Any], needs_classes: bool = False) -> Task:
 def _of_texts(array: npt.NDArray[Any]) -> Task | None:
     """Return what texts are that are mostly numbers, or dates; None for names of classes."""
     how = "or say that they are classes with task='classification' (--task classification)"
-    if array.dtype.kind == "M":
-        many = len(array) >= 2 * FEW and 2 * len(np.unique(array)) > len(array)
-        refusal = f"the target holds dates; make numbers of them, such as days, {how}"
-        return Task("classification", "the target holds dates", refusal=refusal if many else "")
     some = {str(text) for text in array[:_FIRST_TEXTS].tolist()}
+    if array.dtype.kind == "M" or all(map(_DATE.match, some)):
+        days = "such as days (of a file: --dates number, dates='number')"
+        refusal = f"the target holds dates; make numbers of them, {days}, {how}"
+        many = len(array) >= 2 * FEW and len(np.unique(array)) > SOME
+        return Task("classification", "the target holds dates", refusal=refusal if many else "")
     if 2 * sum(map(bool, map(_NUMBER.match, some))) < len(some):
         return None
     texts, counts = np.unique(array.astype(str), return_counts=True)
@@ -445,7 +462,8 @@ def _three_digits(number: float) -> str:
 def _of_whole_numbers(values: npt.NDArray[Any], counts: npt.NDArray[np.int64], n: int) -> Task:
     k, low, high = len(values), int(values[0]), int(values[-1])
     rows = n / k
-    repeats = f"each in {_three_digits(rows)} {'row' if rows == 1 else 'rows'} on average"
+    shown = _three_digits(rows)
+    repeats = f"each in {shown} {'row' if shown == '1' else 'rows'} on average"
     reason = f"the target holds {k:,} different whole numbers, {repeats}"
     if max(high, -low) > EXACT:
         reason += ", and numbers beyond 2^53 are identifiers"
@@ -490,6 +508,40 @@ def _question_texts(classes: npt.NDArray[Any], n: int) -> None:
         warn(
             f"the classes {each} of the target differ only in spaces or capital letters; if they "
             "are one class, write them alike"
+        )
+
+
+def gap_number(values: npt.NDArray[Any]) -> tuple[float, int] | None:
+    """Return a number that is far from all others and often stands for a missing value, or None.
+
+    It is returned with its number of rows, two or more.
+
+    >>> gap_number(np.array([1, 2, -99, 2, 1, -99])), gap_number(np.array([-9, 0, 9, -9]))
+    ((-99.0, 2), None)
+    """
+    known = values[np.isfinite(values)]
+    for code in (float(known.min(initial=0)), float(known.max(initial=0))):
+        if code not in _GAP_NUMBERS:
+            continue
+        rest = known[known != code]
+        often = len(known) - len(rest)
+        if often < 2 or not len(rest):
+            continue
+        low, high = float(rest.min()), float(rest.max())
+        if low < high and min(abs(low - code), abs(high - code)) > high - low:
+            return code, often
+    return None
+
+
+def _question_numbers(values: npt.NDArray[Any]) -> None:
+    """Warn about a number that may mean that the target is missing."""
+    found = gap_number(values) if values.dtype.kind in "iuf" else None
+    if found is not None:
+        code, often = found
+        warn(
+            f"the target holds {code:g} in {often:,} rows, far from its other values; if it means "
+            f"a missing value, leave these rows out (of a CSV file: --na={code:g} --missing-target "
+            "drop)"
         )
 
 

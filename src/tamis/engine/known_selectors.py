@@ -22,9 +22,15 @@ from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
 
 def as_selector(method: Any) -> ColumnSelector:
-    """Return a new selector, given a method's name, rule or estimator, or a selector."""
+    """Return a new selector, given a method's name, rule or estimator, or a selector.
+
+    Parameters may follow a name after colons, as on the command line: ``sieve:n_features=20``.
+    """
     if isinstance(method, str):
-        method = _known(method)()
+        found = parse_method(method)
+        if found.encode is not None:
+            raise ParameterError(f"give encode={found.encode!r} apart from the method")
+        method = found.rule()
     if isinstance(method, ColumnSelector):
         return method.fresh()
     if isinstance(method, Rule):
@@ -93,6 +99,25 @@ class ParsedMethod:
     params: dict[str, Any]
     level: dict[str, float]
     encode: str | None
+
+    def rule(self) -> Rule:
+        """Return the rule with these parameters; raise an error for a class that is not a rule."""
+        if not issubclass(self.kind, Rule):
+            raise ParameterError(
+                f"{self.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
+                "tamis compare takes any class with fit(X, y)"
+            )
+        params = dict(self.params)
+        if self.level:
+            refuse_two_levels({"alpha": params.get("alpha"), **self.level})
+            if "alpha" in self.level:
+                raise ParameterError(
+                    "this method has no parameter alpha; give a measure that has one"
+                )
+            params["measure"] = BY_NAME["mutual_information"](**self.level)
+        rule: Rule = self.kind(**params)
+        rule.check_params()
+        return rule
 
 
 def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMethod:

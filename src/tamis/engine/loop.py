@@ -48,6 +48,8 @@ SETTLED, REPORT_EVERY = "selecting features", 0.2
 
 #: A number that is correlated with the target so strongly, by value or rank, may be the target.
 SAME_AS_TARGET = 0.9995
+#: Others that say as much are named up to this number.
+_NAMED_LEAKS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +75,14 @@ class ScoredColumns:
 class Taken:
     """What the loop noticed: the name of a column that equals the target, and missing values.
 
-    `stopper` can take the columns that follow.
+    `stopper` can take the columns that follow; `notes` are what was warned of.
     """
 
     leak: str | None = None
     gaps: int = 0
     gap_columns: int = 0
     stopper: Stopper | None = None
+    notes: list[str] = field(default_factory=list)
 
     def add(self, columns: ScoredColumns, selector: ColumnSelector) -> None:
         """Note what is special about columns that the selector was updated with."""
@@ -271,50 +274,45 @@ def take_all(
     taken.stopper = stopper
     if reason:
         selector.measure_reason = reason
-    warn_of_leaks(taken.leak, selector, target)
+    taken.notes = warn_of_leaks(taken.leak, selector, target)
     return taken
 
 
-def warn_of_leak(name: str, others: Sequence[str] = ()) -> None:
-    """Warn about a column that equals the target, and about others that say as much."""
-    warn(
-        f"the column {name!r} equals the target in every row; if it is the target, select again "
-        f"without it (--ignore {shlex.quote(name)}){_as_much(others)}"
-    )
-
-
-def _as_much(others: Sequence[str]) -> str:
-    if not others:
-        return ""
-    more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
-    some = ", ".join(map(repr, others[:3]))
-    return f"; {some}{more} {'says' if len(others) == 1 else 'say'} nearly as much about it"
-
-
-def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) -> None:
+def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) -> list[str]:
     """Warn about a column that equals the target, or else about kept ones that nearly do.
 
-    They may be the target in other units, rounded, or made from it.
+    They may be the target in other units, rounded, or made from it. Returns the warnings.
     """
     measure = getattr(selector, "measure_", None)
-    if target.is_classes or measure is None or measure.kind == "discrete":
-        if leak is not None:
-            warn_of_leak(leak)
-        return
-    log = selector.log_
-    near = log.as_relevant_as(SAME_AS_TARGET)
-    kept = near[np.isin(near, selector.kept_)]
-    others = [n for n in map(selector.names.__getitem__, near[~np.isin(near, kept)]) if n != leak]
+    near, names, kept = list[int](), selector.names, set(selector.kept_.tolist())
+    if measure is not None and measure.kind != "discrete" and not target.is_classes:
+        near = selector.log_.as_relevant_as(SAME_AS_TARGET).tolist()
     if leak is not None:
-        warn_of_leak(leak, others)
-        return
-    for feature in kept.tolist():
-        name = selector.names[feature]
-        warn(
-            f"the column {name!r} says nearly everything about the target; if it is the target in "
-            "other units, or was made from it, select again without it "
-            f"(--ignore {shlex.quote(name)}){_as_much(others)}"
+        others = [name for name in map(names.__getitem__, near) if name != leak]
+        sentences = [_leak(leak, "equals the target in every row; if it is the target,", others)]
+    else:
+        says = (
+            "says nearly everything about the target; if it is the target in other units, or was "
+            "made from it,"
         )
+        others = [names[feature] for feature in near if feature not in kept]
+        sentences = [_leak(names[feature], says, others) for feature in near if feature in kept]
+    for sentence in sentences:
+        warn(sentence)
+    return sentences
+
+
+def _leak(name: str, says: str, others: Sequence[str]) -> str:
+    """Return a sentence about a column that says too much, and others that say nearly as much."""
+    ignore = [name, *others] if len(others) <= _NAMED_LEAKS else [name]
+    flags = shlex.join(word for one in ignore for word in ("--ignore", one))
+    sentence = f"the column {name!r} {says} select again without it ({flags})"
+    if not others:
+        return sentence
+    more = f" and {len(others) - _NAMED_LEAKS:,} more" if len(others) > _NAMED_LEAKS else ""
+    some = ", ".join(map(repr, others[:_NAMED_LEAKS]))
+    says_as_much = "says" if len(others) == 1 else "say"
+    return f"{sentence}; {some}{more} {says_as_much} nearly as much about it"
 
 
 def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:

@@ -16,13 +16,21 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.names import Names
+from tamis.core.target import gap_number
 from tamis.engine.seen_columns import Hashes, hashes_of
 from tamis.sources.base import ColumnSource, Progress
 from tamis.sources.tables import dates
 from tamis.sources.tables.table_columns import as_words, coded, floats, kind_of, sorted_words
 from tamis.sources.text.csv_text import CsvText
 from tamis.sources.text.dialect import MARKS
-from tamis.sources.text.units import NO_UNIT, NUMBERS, Unit, digits_in, number_pattern, unit_of
+from tamis.sources.text.units import (
+    NO_UNIT,
+    NUMBERS,
+    Unit,
+    digits_in,
+    number_pattern,
+    unit_of_words,
+)
 
 Bools = npt.NDArray[np.bool_]
 
@@ -36,10 +44,19 @@ _EXACT = 2.0**53
 _NAMED = 5
 #: Rows of each column that are compared with a numeric target.
 _PROBES = 16
-#: Numbers and texts that often stand for a missing value.
-_GAP_NUMBERS = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0)
-_TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "totale")
-_GAP_TEXTS = ("?", "-", "--", ".", "*", "n.a.", "na", "n/a", "#n/a", "k.a.", "nil", "missing")
+#: What the last row of a table begins with if it holds totals.
+TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "somme", "totale")
+#: Texts that often stand for a missing value.
+_GAP_TEXTS = (
+    "?", "-", "--", "---", ".", "..", "...", "*", "n.a.", "n.a", "na", "n/a", "<na>", "nan", "null",
+    "<null>", "(null)", r"\n", "#n/a", "#div/0!", "#value!", "#ref!", "#num!", "k.a.", "nil",
+    "missing", "no data", "not available",
+)  # fmt: skip
+#: Words among numbers that mean the same; in a column of words they may be an answer.
+GAP_WORDS = {
+    *_GAP_TEXTS, "none", "unknown", "inf", "-inf", "infinity", "-infinity", "not applicable",
+    "don't know", "dont know", "dk", "refused", "nd", "n.d.",
+}  # fmt: skip
 
 
 class ColumnKind(IntEnum):
@@ -333,16 +350,13 @@ def _of_numbers(values: npt.NDArray[np.float64], name: str, distinct: int = -1) 
 
 
 def _doubt_numbers(values: npt.NDArray[np.float64], found: Columns) -> None:
-    """Note a number that is far from all others and often stands for a missing value."""
-    known = values[np.isfinite(values)]
-    for code in (known.min(initial=0.0), known.max(initial=0.0)):
-        rest = known[known != code]
-        often = len(known) - len(rest)
-        if code not in _GAP_NUMBERS or often < 2 or not len(rest):
-            continue
-        low, high = rest.min(), rest.max()
-        if low < high and min(abs(low - code), abs(high - code)) > high - low:
-            found.doubtful[0] = (f"{code:g}", often)
+    """Note a number that often stands for a missing value, and whole numbers that may be dates."""
+    if (gap := gap_number(values)) is not None:
+        found.doubtful[0] = (f"{gap[0]:g}", gap[1])
+    whole = found.kinds[0] == ColumnKind.WHOLE_NUMBERS
+    if whole and found.levels[0] > 2 and dates.are_digits(values[np.isfinite(values)]):
+        sentence = f"holds numbers that may be dates, such as {np.nanmin(values):.0f}"
+        found.remarks[0] = (sentence, "if they are, write them as 2024-12-31 or leave it out")
 
 
 def _special(values: npt.NDArray[np.float64], kind: ColumnKind, gaps: int | None = None) -> Columns:
@@ -369,8 +383,9 @@ def _of_text(text: Any, name: str, decimal: str | None, may_be_dates: bool) -> C
     found = of_block(ColumnBlock.of(coded(text, words)))
     found.words[0] = len(words) > 2
     found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
-    if may_be_dates and dates.orders(some):
+    if may_be_dates and (others := dates.others_than_dates(words)) is not None:
         found.kinds[0] = ColumnKind.DATES
+        found.others |= {0: others[: _NAMED + 1]} if others else {}
     elif decimal is not None and 2 * numbers >= len(words):
         found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
         others = words.filter(pc.invert(is_number))
@@ -397,7 +412,7 @@ def _describe_words(text: Any, words: Any, some: list[str], name: str, found: Co
     found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
     if many and 2 * sum(len(word.split()) > 3 for word in some) > len(some):
         found.kinds[0] = ColumnKind.TEXTS
-    if text[-1].as_py() is not None and text[-1].as_py().strip().lower() in _TOTALS:
+    if text[-1].as_py() is not None and text[-1].as_py().strip().lower() in TOTALS:
         sentence = f"holds {text[-1].as_py()!r} in the last row"
         found.remarks[0] = (sentence, "if that is a row of totals, remove the line")
     spellings: dict[str, str] = {}
@@ -435,7 +450,7 @@ def _of_written(values: npt.NDArray[np.float64], words: Any, name: str, unit: Un
     if distinct < 0:
         found.large[0] = False
     if unit != NO_UNIT:
-        found.units[0] = str(unit)
+        found.units[0] = unit.described
     if len(codes := words.filter(pc.match_substring_regex(words, r"^0\d+$"))) > 1:
         sentence = f"holds numbers that begin with 0, such as {codes[0].as_py()!r}"
         remedy = "if they are codes, name it with --categorical (categorical=)"
@@ -470,7 +485,7 @@ def _numbers_among(words: Any, some: list[str], mark: str) -> tuple[int, Unit, A
 
     if len(some) == len(words) and 2 * digits_in(some) < len(some):
         return 0, NO_UNIT, None
-    unit = unit_of(some, mark) or NO_UNIT
+    unit = unit_of_words(words, mark) or NO_UNIT
     is_number = pc.match_substring_regex(words, unit.pattern(mark))
     return pc.sum(is_number.cast(pa.int64())).as_py(), unit, is_number
 

@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError, TamisError
 from tamis.core.masking import masked
-from tamis.core.sentences import counted
-from tamis.core.target import Target, missing_values, task_of
+from tamis.core.sentences import counted, option_words
+from tamis.core.target import SOME, Target, missing_values, task_of
 from tamis.engine.data_profile import Finding, Profile
 from tamis.engine.profiled_columns import (
+    GAP_WORDS,
+    TOTALS,
     ColumnKind,
     Columns,
     TextColumns,
@@ -41,6 +43,7 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
+from tamis.sources.tables.dates import target_days
 from tamis.sources.tables.table import ArrowTable, MemoryTable, ParquetTable
 from tamis.sources.tables.table_columns import (
     TURNED,
@@ -63,17 +66,14 @@ _LENIENT = {
     "format", "target", "key", "ignore", "categorical", "na", "delimiter", "decimal", "dates",
     "header", "longest_line", "memory", "work", "missing_target",
 }  # fmt: skip
-#: Texts that often mean a missing value.
-_GAP_WORDS = {
-    "?", "-", "--", ".", "n.a.", "n/a", "na", "none", "missing", "unknown", "nil", "inf", "-inf",
-    "#n/a", "#div/0!", "not available", "k.a.", "*", "total", "sum",
-}  # fmt: skip
 #: Names of columns that are often the target.
 _TARGET_NAMES = ("target", "y", "class", "label", "outcome", "response", "status", "diagnosis")
 #: Columns that are named, and groups of equal columns.
 _NAMED, _GROUPS = 5, 3
 #: Words among numbers that may all mean a missing value, and those of one row that are listed.
 _FEW_WORDS, _WORDS_OF_ROW = 3, 20
+#: A column with more different numbers than this is probably not one of codes.
+_MANY = 20
 #: Findings about several columns, and about one.
 _FINDINGS = {
     "identifiers": ("are identifiers", "is an identifier"),
@@ -194,6 +194,8 @@ class _Profiling:
     target_words: Sequence[str] = ()
     target_row: int | None = None
     name_of: Callable[[int], str]
+    #: Where each column of a text is, if its first line looks like a row of values.
+    number_of: Mapping[str, int]
 
     def __init__(
         self, data: Any, y: Any, options: dict[str, Any], progress: Progress, method: str
@@ -293,6 +295,7 @@ class _Profiling:
         self.notes += noted(dialect, file, text.names, header)
         if header and looks_like_values(text.names):
             self.needs["header"] = False
+            self.number_of = text.number
         return TextColumns(text), text.names
 
     def _of_table(self, table: Any, names: list[str]) -> tuple[int, Any]:
@@ -334,10 +337,28 @@ class _Profiling:
                 return n_rows, None
             self.needs["target"] = self.target_name = guess
             self.columns = self.columns.without(features.index(guess))
-        column = table.read([self.target_name]).column(0)
+        column = self._days(table.read([self.target_name]).column(0))
         if isinstance(table, TextColumns):
             return len(column), self._text_target(column, table.text.dialect)
         return len(column), target_values(column)
+
+    def _days(self, column: Any) -> Any:
+        """Return a target of dates in a file as days; it is a problem unless it was requested."""
+        if self.path is None or self.options.get("dates") == "ignore":
+            return column
+        try:
+            found = target_days(column, "the target")
+        except SourceError as error:
+            self.problems.append(Finding("target", [], 0, str(error)))
+            return column
+        if found.type == column.type or self.options.get("dates") == "number":
+            return found
+        if len(found.unique()) <= SOME:  # they may be classes
+            return column
+        remedy = "--dates number (dates='number') takes them as days"
+        self.problems.append(Finding("dates", [], 0, "the target holds dates", remedy))
+        self.needs["dates"] = "number"
+        return found
 
     def _text_target(self, column: Any, dialect: Dialect) -> Any:
         """Return a target in text; a few words among numbers are missing values, and a problem."""
@@ -476,8 +497,6 @@ class _Profiling:
                 found = Target.of(_settled(y[~missing]))
             self.doubts = [str(doubt.message) for doubt in doubts]
             found.refuse_constant()
-            if found.n_rows < 2:
-                raise InputError("there is only one row with a target")
         except TamisError as error:
             self.problems.append(Finding("target", [], 0, str(error)))
             return f"{called}which cannot be used", None
@@ -513,14 +532,14 @@ class _Profiling:
         found += [Finding("target", [], 0, doubt) for doubt in self.doubts]
         for j, (text, often) in columns.doubtful.items():
             sentence = f"{self._name(j)!r} holds {text!r} {counted(often, 'time')}"
-            remedy = f"if it means a missing value, {shlex.join(_option('na', text))} (na=)"
+            remedy = f"if it means a missing value, {shlex.join(option_words('na', text))} (na=)"
             found.append(Finding("gap texts", [self._name(j)], 1, sentence, remedy))
         for j, (sentence, remedy) in columns.remarks.items():
             name = self._name(j)
             found.append(Finding("texts", [name], 1, f"{name!r} {sentence}", remedy))
         if columns.units:
             mask = np.isin(np.arange(len(kinds)), list(columns.units))
-            units = " or ".join(dict.fromkeys(map(repr, columns.units.values())))
+            units = " or ".join(dict.fromkeys(columns.units.values()))
             remedy = (
                 f"they are read as numbers; if they are categories, name them with {_CATEGORICAL}"
             )
@@ -572,6 +591,7 @@ class _Profiling:
         as_days = self.options.get("dates") == "number"
         ignore = np.isin(kinds, (ColumnKind.IDENTIFIERS, ColumnKind.TEXTS, ColumnKind.OTHER))
         ignore |= self.leaks | columns.infinite
+        gap_words = self._among_dates(dates & ~ignore, ignore)
         left = ignore | (dates & (not as_days))
         used = ~left & (kinds != ColumnKind.CONSTANTS)
         words, gaps = columns.words & ~dates, columns.gaps > 0
@@ -595,17 +615,37 @@ class _Profiling:
             *self._finding("other", kinds == ColumnKind.OTHER, _IGNORE),
         ]
         self.needs |= {
-            "ignore": self._names(ignore), "na": na,
+            "ignore": self._names(ignore), "na": list(dict.fromkeys(gap_words + na)),
             "categorical": self._names((large | mixed_words) & ~ignore),
         }  # fmt: skip
         self.usable = bool(np.any(~left & ~ignore))
         self.used_names = self._names(~ignore) if ignore.sum() > _NAMED else []
         return settings
 
+    def _among_dates(self, dates: Bools, ignore: Bools) -> list[str]:
+        """Note columns of dates that hold some words; return those that may be missing values.
+
+        Columns of many words are to be ignored.
+        """
+        found = list[str]()
+        for j in np.flatnonzero(dates).tolist():
+            if not (words := self.columns.others.pop(j, [])):
+                continue
+            if len(words) <= _NAMED:
+                found += words
+                remedy = f"read as missing with {_flags('na', words)} (na=)"
+            else:
+                ignore[j], remedy = True, _IGNORE.format(it="it")
+            name, shown = self._name(j), ", ".join(map(repr, words[:3]))
+            sentence = f"{name!r} holds dates and also {shown}"
+            self.problems.append(Finding("dates and words", [name], 1, sentence, remedy))
+        return found
+
     def _mixed(self, left: Bools, words: Bools, gaps: Bools) -> list[str]:
         """Note columns of numbers that hold some text; return texts that mean a missing value."""
         others = {j: found for j, found in self.columns.others.items() if not left[j]}
         na = self._odd_rows(others)
+        many_numbers = {self._name(j) for j in others if self.columns.levels[j] > _MANY}
         for name, found in [
             *[(self.target_name, list(self.target_words)) for _ in self.target_words[:1]],
             *((self._name(j), found) for j, found in others.items()),
@@ -613,12 +653,13 @@ class _Profiling:
             if set(found) <= set(na):
                 continue
             shown, is_target = ", ".join(map(repr, found[:3])), name == self.target_name
-            are_gaps = len(found) <= _FEW_WORDS and all(
-                is_target or word.strip().lower() in _GAP_WORDS for word in found
-            )
-            if are_gaps:
+            are_gaps = all(is_target or word.strip().lower() in GAP_WORDS for word in found)
+            # As categories, each of many numbers would be one.
+            many = name in many_numbers
+            if len(found) <= _NAMED and (are_gaps or many):
                 na += [word for word in found if word not in na]
-                remedy = f"read as missing with {_flags('na', found)} (na=)"
+                fix = "" if are_gaps else "fix the values, or "
+                remedy = f"{fix}read as missing with {_flags('na', found)} (na=)"
             else:
                 remedy = f"fix the values, or name the column with {_CATEGORICAL}"
             sentence = f"{name!r} holds numbers and also {shown}"
@@ -634,6 +675,12 @@ class _Profiling:
         for row in sorted({rows[j] for j in others if j in rows}):
             at = [j for j in others if rows.get(j) == row]
             without_target = row == self.target_row
+            if row == self.n_rows - 1 and others[at[0]][0].strip().lower() in TOTALS:
+                sentence = f"the last row holds {others[at[0]][0]!r}, as a row of totals does"
+                self.problems.append(Finding("lines", [], 1, sentence, "remove this line"))
+                for j in at:
+                    del others[j]
+                continue
             if len(at) + without_target < 2:
                 continue
             texts = [others[j][0] for j in at] + list(self.target_words if without_target else ())
@@ -670,6 +717,7 @@ class _Profiling:
                 more = [*before, *(name for name in more if name not in before)]
             if more or more is False:
                 reading[key] = more
+        self._call_by_number(reading)
         if self.path is None:
             drop = f".drop(columns={reading['ignore']!r})" if "ignore" in reading else ""
             y = "" if isinstance(self.data, Source) else "y=y"
@@ -682,9 +730,18 @@ class _Profiling:
         words = ["tamis", "select", self.path]
         for name, value in {**reading, **settings}.items():
             for one in _several(value):
-                words += _option(name, one)
+                words += option_words(name, one)
         command = shlex.join([*words, "--out", _free_folder()])
         return (None if y else command), python
+
+    def _call_by_number(self, reading: dict[str, Any]) -> None:
+        """Call columns by their numbers, as they are without a header."""
+        if self.needs.get("header") is not False:
+            return
+        for role in ("target", "key", "ignore", "categorical"):
+            if role in reading:
+                found = [f"x{self.number_of[name]}" for name in _several(reading[role])]
+                reading[role] = found[0] if isinstance(reading[role], str) else found
 
 
 def _default_method() -> str:
@@ -710,18 +767,6 @@ def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
 
 
-def _option(name: str, value: Any) -> list[str]:
-    """Return an option as on the command line."""
-    flag = f"--{name.replace('_', '-')}"
-    if name == "header":
-        return ["--no-header"]
-    if name == "zero_based":
-        return ["--zero-based" if value else "--one-based"]
-    if value is True:
-        return [flag]
-    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
-
-
 def _shortened(names: list[str], used: Sequence[str]) -> list[str]:
     """Return the columns to leave out, many with one beginning as a pattern that fits no others.
 
@@ -741,7 +786,7 @@ def _shortened(names: list[str], used: Sequence[str]) -> list[str]:
 
 def _flags(name: str, values: Sequence[str]) -> str:
     """Return an option with each of some values, as on the command line."""
-    return " ".join(shlex.join(_option(name, value)) for value in values)
+    return " ".join(shlex.join(option_words(name, value)) for value in values)
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:

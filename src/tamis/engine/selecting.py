@@ -99,8 +99,9 @@ def select(
     data : path, Source, array, scipy sparse matrix, data frame or Arrow table
         The features, in any form that ``tamis.open`` reads.
     selector : str, rule or estimator, default="sieve"
-        The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
-        (a copy is fitted). An estimator that has a `task`, `encode`, `missing` or `keep` of its
+        The name of a method on the command line, also with parameters, as in
+        ``"sieve:n_features=20"``, its rule, or its estimator, such as ``SAOLA()`` (a copy is
+        fitted). An estimator that has a `task`, `encode`, `missing` or `keep` of its
         own brings it along.
     y : str or array-like, optional
         The name of the target's column, or its values if the data does not include them.
@@ -228,6 +229,7 @@ def select(
     facts |= {} if found is None else found.record(columns_of_data)
     facts |= adjustments_of(target, sample_weight, row_groups) if target.is_adjusted else {}
     facts |= {} if ending is None else {"stop": ending.settings()}
+    facts |= {"notes": taken.notes} if taken.notes else {}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.procedure, run.repeatable = procedure.record(), procedure
     run.state = state
@@ -265,7 +267,7 @@ def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
     is_column = isinstance(selector, str) and has_column(data, selector)
     if not is_column:
         source = open_source(data, target=y) if isinstance(y, str) else open_source(data)
-        if isinstance(data, str | os.PathLike) and selector not in BY_METHOD:
+        if isinstance(data, str | os.PathLike) and str(selector).split(":")[0] not in BY_METHOD:
             is_column = selector in (source.column_names or ())
     if is_column:
         raise ParameterError(

@@ -171,6 +171,10 @@ class Source(ABC):
         """
         return None
 
+    def key_column(self, name: str) -> npt.NDArray[Any]:
+        """Return the values of a column that identifies rows; text as it is written."""
+        return np.asarray(self.column(name))
+
     def column(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of one column, numbers or text, or None if it does not exist.
 

@@ -68,9 +68,9 @@ class Join:
             )
         if key not in there:
             raise SourceError(no_such(called, "key", key, there))
-        ours, theirs = _row_keys(data), table.column(key)
-        assert theirs is not None
-        theirs = _as_text(theirs)
+        ours, theirs = _row_keys(data), _as_text(table.key_column(key))
+        if not np.isin(ours, theirs).any():  # numbers may be written in two ways, as 7 and 7.0
+            theirs = _as_text(np.asarray(table.column(key)))
         for name, keys in ((data.path or "the data", ours), (called, theirs)):
             different, counts = np.unique(keys, return_counts=True)
             if len(different) < len(keys):

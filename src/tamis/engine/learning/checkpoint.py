@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
 import time
 import zipfile
 import zlib
@@ -25,6 +23,7 @@ import numpy as np
 
 from tamis.core.errors import DAMAGE, SourceError
 from tamis.core.files import atomic_file, reason
+from tamis.core.interrupts import handled_by
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.engine.learning.model import classes_from_json, classes_to_json
@@ -158,7 +157,7 @@ class Checkpoints:
 
 @contextmanager
 def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
-    """Yield a context that makes Ctrl-C wait until the step inside it is done."""
+    """Yield a context that makes Ctrl-C and SIGTERM wait until the step inside it is done."""
     busy = came = False
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -178,15 +177,8 @@ def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
         if came:
             raise KeyboardInterrupt
 
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield step  # only the main thread receives Ctrl-C; background jobs do not
-        return
-    old = signal.signal(signal.SIGINT, handle)
-    try:
+    with handled_by(handle):
         yield step
-    finally:
-        signal.signal(signal.SIGINT, old)
 
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import Commits, Scorer, advance, ahead, warn_of_leak
+from tamis.engine.loop import Commits, Scorer, advance, ahead, warn_of_leaks
 from tamis.engine.persistent.saved_selection import (
     cannot_be_fed,
     is_persistent,
@@ -274,10 +274,12 @@ def resume(
         facts, spent = state.head["run"], time.perf_counter() - begun
         facts["seconds"]["select"] = facts["seconds"].get("select", 0.0) + spent
         facts["peak_megabytes"] = peak_megabytes()
+        equal = state.seen.with_values(target_hashes(state.target))[:1].tolist()
+        leak = state.log.names[equal[0]] if equal else None
+        if notes := warn_of_leaks(leak, state.selector, state.target):
+            facts["source"]["notes"] = notes
         commit(len(state.log), done=True)
         state.export()
-        for feature in state.seen.with_values(target_hashes(state.target))[:1].tolist():
-            warn_of_leak(state.log.names[feature])
         run = state.run()
         run.selector = state.selector
     return run

@@ -215,6 +215,10 @@ class SelectionState(SavedSelection):
         """Create the state in a folder, for a run that may be finished, with a history entry."""
         selector, source, names = self.selector, run.source, run.log.names
         self.folder, self.log, self.version = folder, run.log, None
+        # It may have been saved to another folder before: all of it is new here.
+        self.forgotten = [f for piece in self.pieces for f in piece.forgotten] + self.forgotten
+        self.pieces, self.history, self.stored = [], [], set()
+        self.mark, self.exported = Mark(), (0, 0)
         self.head = {
             "commit": 0,
             **saved_form(selector.rule),

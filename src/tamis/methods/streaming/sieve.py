@@ -292,6 +292,7 @@ class SieveStream(MeasuredStream):
         pool.is_kept[-1] = True
         pool.n_features = max(pool.n_features, pool.required)
         pool.capacity = max(pool.capacity, 2 * pool.n_features)
+        self.log_.template_fields |= self.rule.template_fields(pool, self._target)
         self.log_.append(
             Decision(arrival.feature, "required", arrival.relevance, level=arrival.level)
         )

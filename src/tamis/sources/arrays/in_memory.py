@@ -25,7 +25,7 @@ from tamis.kernels.compressed_checks import first_broken
 from tamis.kernels.scan import scan
 from tamis.kernels.turn import shorten, turn
 from tamis.sources.base import ColumnSource
-from tamis.sources.tables.dates import days, note_left_out
+from tamis.sources.tables.dates import days, note_left_out, warn_of_dates
 from tamis.sources.tables.table_columns import (
     as_words,
     coded,
@@ -545,6 +545,8 @@ def _codes(series: Any, words: Any, where: str) -> npt.NDArray[np.float64]:
         words = sorted_words(text)
         if series.dtype in (nw.String, nw.Object):
             warn_of_numbers(words, where)
+            as_dates = "convert them to dates (pandas.to_datetime), or leave the column out"
+            warn_of_dates(words, where, as_dates)
         return coded(text, words)
     codes = coded(text, words)
     unknown = np.isnan(codes) & ~np.asarray(text.is_null())

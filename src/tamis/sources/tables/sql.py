@@ -9,7 +9,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
 from tamis.sources.rebatch import Piece, rebatch
-from tamis.sources.tables.table_columns import kind_of, name_one
+from tamis.sources.tables.table_columns import kind_of, listed, name_one
 from tamis.sources.text_files import TextFile
 
 #: Names of the columns, and a function that takes a number of rows and streams blocks, as lists of
@@ -33,6 +33,8 @@ _Answer = tuple[list[str], Callable[[int], Iterator[list[npt.NDArray[Any]]]]]
 
 IN_MEMORY = ":memory:"
 _SQLITE = b"SQLite format 3\0"
+_SQLITE_TABLES = "select name from sqlite_master where type in ('table', 'view') order by name"
+_DUCKDB_TABLES = "select table_name from information_schema.tables order by table_name"
 
 
 class SqlSource(RowSource):
@@ -90,7 +92,7 @@ class SqlSource(RowSource):
         self._database = database
         self._where = database if isinstance(database, str) else "this connection"
         if not query or not query.strip(" ;\n\t"):
-            raise SourceError(f"{self._where} is a database; say what to read from it with query=")
+            raise SourceError(self._say_what_to_read())
         self.query, self.target_name = query.strip(" ;\n\t"), target
         with self._connected() as connection:
             # First inside another SELECT, where only a SELECT is allowed.
@@ -111,6 +113,18 @@ class SqlSource(RowSource):
             )
         self.n_columns = len(self._all) - (target is not None)
         self._y: npt.NDArray[Any] | None = None
+
+    def _say_what_to_read(self) -> str:
+        """Return how to give a query, with the tables of a database in a file."""
+        found: list[str] = []
+        if self.path is not None:
+            with suppress(SourceError, sqlite3.Error), self._connected() as connection:
+                is_sqlite = isinstance(connection, sqlite3.Connection)
+                _, blocks = self._ask(connection, _SQLITE_TABLES if is_sqlite else _DUCKDB_TABLES)
+                found = [str(name) for block in blocks(100) for name in block[0]]
+        example = f"--query 'SELECT * FROM {found[0]}'" if found else "--query"
+        tables = f"; it has {listed(found)}" if found else ""
+        return f"{self._where} is a database; say what to read with query= ({example}){tables}"
 
     def names(self) -> Names:
         """Return the names of the columns, without the target."""

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import ParameterError, SourceError
+from tamis.core.errors import ParameterError, SourceError, warn
 from tamis.core.names import Names
+from tamis.core.process_memory import available_bytes
+from tamis.core.sentences import counted
 from tamis.sources.addresses import AddressedFile, from_here
 from tamis.sources.base import (
     MEMORY,
@@ -37,8 +39,10 @@ from tamis.sources.tables.dates import (
     orders,
     refuse_others,
     refuse_two_orders,
+    target_days,
     text_days,
 )
+from tamis.sources.text.units import warn_of_numbers
 from tamis.sources.text_files import TextFile
 
 #: Number of default blocks of rows read at a time.
@@ -47,6 +51,9 @@ _HIGHER = 8
 
 #: Values that say whether a column of text holds dates.
 FIRST = 1_000
+
+#: A column of more rows than this takes seconds to read.
+MANY_ROWS = 50_000_000
 
 #: With more columns than this, the metadata of a Parquet file is too large for its readers.
 MOST_COLUMNS = 50_000
@@ -138,6 +145,13 @@ class ParquetTable:
 
     def read(self, names: Sequence[str]) -> Any:
         """Return all rows of some columns, as an Arrow table; nothing else is read."""
+        # Numbers; a small file can hold many rows if they repeat.
+        if (size := 8 * self.n_rows * len(names)) > available_bytes():
+            raise SourceError(
+                f"{self.path} has {self.n_rows:,} rows, so that reading "
+                f"{counted(len(names), 'column')} needs {size / 1e9:,.1f} GB, more than there is; "
+                "use fewer rows"
+            )
         with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
             table = self._file.read(columns=list(names), use_threads=len(names) > 1)
             table.validate(full=True)  # strings of a damaged file may not be valid text
@@ -384,7 +398,10 @@ class TableSource(ColumnSource, RowSource):
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target column, or None if none was named."""
         if self._y is None and self._roles.target is not None:
-            self._y = columns.target_values(self._file.read([self._roles.target]).column(0))
+            column = self._file.read([self._roles.target]).column(0)
+            if self._roles.dates == "number":
+                column = target_days(column, f"{self.path}: the target")
+            self._y = columns.target_values(column)
         return self._y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
@@ -418,6 +435,8 @@ class TableSource(ColumnSource, RowSource):
             if self._is_words[lo + j]:
                 text = columns.as_words(column)
                 words = columns.sorted_words(text)
+                if self._file.content is not None and columns.kind_of(column.type) == "text":
+                    warn_of_numbers(words, f"{self.path}: column {name!r}")
                 values[:, j], is_text[j] = columns.coded(text, words), len(words) > 2
             else:
                 values[:, j] = self._floats(column, name)
@@ -535,6 +554,11 @@ def open_table(
         features; those whose numbers are names of categories. `dates` says what to do with dates.
     """
     file, given = kind(os.fspath(path)), columns.Roles(target, **roles)
+    if file.n_rows > MANY_ROWS:
+        warn(
+            f"{file.path} has {file.n_rows:,} rows: one column takes {8e-9 * file.n_rows:,.1f} GB, "
+            "and reading it some time"
+        )
     if tokens is not None and long is not None:
         raise ParameterError("tokens= and long= cannot be combined; give one of them")
     if long is None and y is not None:

@@ -49,7 +49,7 @@ from tamis.sources.tables.table_columns import (
 )
 from tamis.sources.text.csv_text import CsvText, ReadAgainError, usual_gaps
 from tamis.sources.text.dialect import MARKS, Dialect, detect, looks_like_values, noted, said
-from tamis.sources.text.units import NO_UNIT, Unit, digits_in, number_pattern, unit_of
+from tamis.sources.text.units import NO_UNIT, Unit, digits_in, number_pattern, unit_of_words
 from tamis.sources.text_files import TextFile
 
 #: Default maximum length of a line in bytes.
@@ -201,11 +201,24 @@ class CsvRows(RowSource):
         key = self._roles.key
         if key is None:
             return None
+        words = [key_values(column) for column in self._as_written(key)]
+        return key, np.concatenate([np.zeros(0, "U1"), *words])
+
+    def key_column(self, name: str) -> npt.NDArray[Any]:
+        """Return the values of a column as they are written: 007 is not 7."""
+        words = [column.fill_null("").to_numpy(False) for column in self._as_written(name)]
+        return np.concatenate([np.zeros(0, object), *words]).astype(str)
+
+    def _as_written(self, name: str) -> list[Any]:
+        """Return a column as Arrow text, in pieces."""
         import pyarrow as pa
 
-        batches = self._text.batches({key: pa.large_string()})
-        words = [key_values(batch.column(key)) for batch in batches]
-        return key, np.concatenate([np.zeros(0, "U1"), *words])
+        while True:
+            try:
+                batches = list(self._text.batches({name: pa.large_string()}))
+                return [batch.column(name) for batch in batches]
+            except ReadAgainError:  # a record is longer than expected
+                continue
 
     @property
     def column_names(self) -> list[str]:
@@ -254,14 +267,7 @@ class CsvRows(RowSource):
         """Return the values of one column, numbers or text, or None if it does not exist."""
         if name not in self._text.names:
             return None
-        import pyarrow as pa
-
-        while True:
-            try:
-                batches = list(self._text.batches({name: pa.large_string()}))
-                return self._target([b.column(name) for b in batches])
-            except ReadAgainError:  # a record is longer than expected
-                continue
+        return self._target(self._as_written(name))
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default one per parsed piece of text."""
@@ -360,7 +366,7 @@ class CsvRows(RowSource):
         while True:
             try:
                 self._pass(names, progress)
-                self._note_units()
+                self._note_numbers()
                 return
             except ReadAgainError as found:
                 name = found.args[0]
@@ -386,11 +392,23 @@ class CsvRows(RowSource):
         except pa.ArrowInvalid as error:
             raise ReadAgainError(name) from error
 
-    def _note_units(self) -> None:
-        """Warn that columns of numbers with a unit were taken as numbers."""
+    def _note_numbers(self) -> None:
+        """Warn that numbers that begin with 0, or have a unit, were taken as numbers."""
+        text, codes = self._text, list[str]()
+        for name in self._features:
+            if str(text.guessed[name]) == "int64" and name not in self._words:
+                values = text.dialect.column(text.number[name], text.gaps)
+                if len({v for v in values if v[0] == "0" and len(v) > 1}) > 1:
+                    codes.append(name)
+        if codes:
+            verbs = ("holds", "was") if len(codes) == 1 else ("hold", "were")
+            warn(
+                f"{self.path}: {listed(codes)} {verbs[0]} numbers that begin with 0, and "
+                f"{verbs[1]} read as numbers; if they are codes, give categorical= (--categorical)"
+            )
         found = [name for name in self._units if name in self._made]
         if found:
-            units = " or ".join(dict.fromkeys(repr(str(self._units[name])) for name in found))
+            units = " or ".join(dict.fromkeys(self._units[name].described for name in found))
             verbs = ("holds", "was") if len(found) == 1 else ("hold", "were")
             warn(
                 f"{self.path}: {listed(found)} {verbs[0]} numbers with {units}, and {verbs[1]} "
@@ -456,6 +474,11 @@ class CsvRows(RowSource):
             raise SourceError(f"{self.path} has a header and no rows; give at least one row")
         for name in in_words:
             self._refuse_mixed(name, words[name])
+            if name not in self._roles.categorical:
+                remedy = (
+                    "say what means a missing value with na= (--na), or leave it out (--ignore)"
+                )
+                date_columns.warn_of_dates(words[name], f"{self.path}: column {name!r}", remedy)
         self._words = words
         self._y = self._target(labels) if labels else None
         self._n_rows = n_rows
@@ -470,6 +493,8 @@ class CsvRows(RowSource):
         import pyarrow as pa
 
         column, dialect = pa.chunked_array(labels), self._text.dialect
+        if self._roles.dates == "number":
+            column = date_columns.target_days(column, f"{self.path}: the target")
         return target_of_text(column, dialect)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
@@ -482,9 +507,13 @@ class CsvRows(RowSource):
         mark, some = self._text.dialect.decimal, words[:1000].to_pylist()
         if len(some) == len(words) and 2 * digits_in(some) < len(some):  # quickly: all are words
             return
-        unit = unit_of(some, mark)
+        unit = unit_of_words(words, mark)
         if unit is not None:
             others = words.filter(pc.invert(pc.match_substring_regex(words, unit.pattern(mark))))
+            if not len(others) and name not in self._units:  # it is in later lines only
+                self._units[name] = unit
+                self._made[name] = partial(self._plain_numbers, name)
+                raise ReadAgainError(None)
             if 0 < 2 * len(others) <= len(words):
                 raise SourceError(
                     f"{self.path}: column {name!r} holds numbers with {str(unit)!r} and also "
@@ -536,10 +565,12 @@ def open_csv(path: str | os.PathLike[str], target: str | None = None, **options:
 
 
 def target_of_text(column: Any, dialect: Dialect) -> npt.NDArray[Any]:
-    """Return a target in Arrow text: numbers if all values are, else text."""
+    """Return a target in Arrow text: numbers if all values are, else text; numbers unchanged."""
     import pyarrow as pa
 
-    unit = unit_of(sorted_words(column)[:1000].to_pylist(), dialect.decimal) or NO_UNIT
+    if pa.types.is_floating(column.type):
+        return floats(column)
+    unit = unit_of_words(sorted_words(column), dialect.decimal) or NO_UNIT
     try:
         numbers = whole_numbers(floats(dialect.plain(column, unit).cast(pa.float64())))
         if numbers.dtype.kind == "i" or not _are_digits(column):

@@ -20,7 +20,7 @@ from typing import Any
 
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.sentences import counted
-from tamis.sources.text.units import NO_UNIT, NUMBERS, Unit, groups, unit_of, without_units
+from tamis.sources.text.units import MINUS, NO_UNIT, NUMBERS, Unit, groups, unit_of, without_units
 from tamis.sources.text_files import TextFile, encoding_of
 
 #: Characters that may separate values; a space only if nothing else does.
@@ -33,6 +33,8 @@ _MARK = {".": "point", ",": "comma"}
 _SEP_LINE = re.compile(r"sep=(.)")
 #: The most lines above a header.
 _TITLE = 20
+#: With fewer steps, numbers may rise by chance.
+_BY_CHANCE = 5
 #: Bytes of text, lines and values that are looked at.
 _SAMPLE, _LINES, _VALUES = 1 << 20, 1_000, 200_000
 #: A line of svmlight text: a label, perhaps a query, index:value, and perhaps a comment.
@@ -95,6 +97,7 @@ class Dialect:
         text = pc.replace_substring_regex(unit.bare(column, self.decimal), groups(self.decimal), "")
         if self.decimal != ".":
             text = pc.replace_substring(text, self.decimal, ".")
+        text = pc.replace_substring(text, MINUS, "-")
         return pc.if_else(is_number, text, column)
 
     def lines(self, data: bytes, first: bool) -> bytes:
@@ -221,6 +224,9 @@ def looks_like_values(names: Sequence[str]) -> bool:
     fractions = [number for number in numbers if isfinite(number) and number != int(number)]
     steps = [a < b for a, b in pairwise(numbers)]
     in_order = len(steps) > 1 and (all(steps) or not any(steps))
+    if in_order and len(steps) < _BY_CHANCE:  # then the steps of a series are about equal
+        sizes = [abs(b - a) for a, b in pairwise(numbers)]
+        in_order = max(sizes) <= 2 * min(sizes)
     return bool(fractions) and 2 * len(numbers) >= len(names) and not in_order
 
 

@@ -17,9 +17,14 @@ from tamis.core.errors import warn
 _CURRENCIES = "$\u20ac\u00a3\u00a5\u20b9"
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|SEK|NOK|DKK|INR|BRL|PLN"
 _FIXED = "\u00a0\u202f"
+#: What word processors write for a minus.
+MINUS = "\u2212"
 #: A column of text with more different numbers than this is probably not one of codes.
 _MANY = 20
+#: Words that are looked at first.
+_FIRST = 1_000
 _SPACE = f"[ {_FIXED}]*"
+_SIGN = f"[-+{MINUS}]"
 
 
 def number_pattern(decimal: str) -> str:
@@ -31,14 +36,15 @@ def number_pattern(decimal: str) -> str:
     >>> bool(re.match(number_pattern(","), "-1.234,5")), bool(re.match(number_pattern(","), "1.5"))
     (True, False)
     """
-    return rf"^\s*[-+]?{_digits(decimal)}\s*$"
+    return rf"^\s*{_SIGN}?{_digits(decimal)}\s*$"
 
 
 def _digits(decimal: str) -> str:
     """Return a regular expression for a number without its sign."""
     mark, group = re.escape(decimal), groups(decimal)
     digits = r"\d*" if decimal == "." else r"\d+"
-    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
+    lakhs = r"|[1-9]\d?(?:,\d{2})+,\d{3}" if decimal == "." else ""  # as in India: 1,23,456
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+{lakhs}|\d+)"
     return rf"(?:{whole}(?:{mark}{digits})?|{mark}\d+)(?:[eE][-+]?\d+)?"
 
 
@@ -50,9 +56,9 @@ def groups(decimal: str) -> str:
 NUMBERS = {mark: re.compile(number_pattern(mark)) for mark in ".,"}
 _DIGIT = re.compile(r"\d")
 _SIGNED = re.compile(
-    rf"^\(?[-+]?(?P<before>[{_CURRENCIES}]|(?:{_CODES})(?=[ \u00a0\d]))?{_SPACE}"
-    rf"(?P<number>[-+]?[\d.,][\d., '{_FIXED}\u2019]*?){_SPACE}"
-    rf"(?P<after>[%\u2030{_CURRENCIES}]|[^\W\d_][\w/%]{{0,7}}|\u00b0[CF]?)?\)?$"
+    rf"^\(?{_SIGN}?(?P<before>[{_CURRENCIES}]|(?:{_CODES})(?=[ \u00a0\d]))?{_SPACE}"
+    rf"(?P<number>{_SIGN}?[\d.,][\d., '{_FIXED}\u2019]*?){_SPACE}"
+    rf"(?P<minus>-)?{_SPACE}(?P<after>[%\u2030{_CURRENCIES}]|[^\W\d_][\w/%]{{0,7}}|\u00b0[CF]?)?\)?$"
 )
 
 
@@ -66,14 +72,23 @@ class Unit:
         The text before and after each number, without spaces.
     brackets : bool
         Whether a number in brackets is negative, as accountants write.
+    trailing : bool
+        Whether the minus of a negative number may follow it, as in 120.50-.
     """
 
     before: str = ""
     after: str = ""
     brackets: bool = False
+    trailing: bool = False
 
     def __str__(self) -> str:
-        return self.before or self.after or "( )"
+        return self.before or self.after or ("( )" if self.brackets else "-")
+
+    @property
+    def described(self) -> str:
+        """What the numbers have, for a sentence."""
+        at_end = self.trailing and not (self.before or self.after or self.brackets)
+        return f"{str(self)!r}{' after them' if at_end else ''}"
 
     def pattern(self, decimal: str) -> str:
         """Return a regular expression for numbers with this unit."""
@@ -81,10 +96,10 @@ class Unit:
             return number_pattern(decimal)
         before, after = re.escape(self.before), re.escape(self.after)
         opened, closed = (r"(\(?)", r"\)?") if self.brackets else ("()", "")
-        sign = r"([-+]?)"
+        sign, minus = rf"({_SIGN}?)", rf"{_SPACE}(-?)" if self.trailing else "()"
         return (
             rf"^\s*{opened}{sign}{before}{_SPACE}{sign}({_digits(decimal)})"
-            rf"{_SPACE}{after}{closed}\s*$"
+            rf"{minus}{_SPACE}{after}{closed}\s*$"
         )
 
     def fits(self, values: Iterable[str], decimal: str) -> bool:
@@ -98,7 +113,7 @@ class Unit:
 
         if self == NO_UNIT:
             return column
-        bare = pc.replace_substring_regex(column, self.pattern(decimal), r"\1\2\3\4")
+        bare = pc.replace_substring_regex(column, self.pattern(decimal), r"\5\1\2\3\4")
         return pc.replace_substring(bare, "(", "-") if self.brackets else bare
 
 
@@ -115,21 +130,25 @@ def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
 
     >>> str(unit_of(["$1,200", "$85"], ".")), str(unit_of(["12%", "-3.5%"], "."))
     ('$', '%')
+    >>> unit_of(["120.50", "7.25-"], ".").described
+    "'-' after them"
     >>> unit_of(["1a", "2b", "3a", "4b"], ".") is None
     True
     """
     if 4 * digits_in(values) < 3 * len(values):  # quickly: too few can fit below
         return None
-    kinds: Counter[tuple[str, str]] = Counter()
+    kinds, trailing = Counter[tuple[str, str]](), False
     for value in values:
         if NUMBERS[decimal].match(value):
             kinds["", ""] += 1  # also 1e17, which has no unit e17
         elif match := _SIGNED.match(value.strip()):
             kinds[match["before"] or "", match["after"] or ""] += 1
+            trailing |= match["minus"] is not None
     if 2 * kinds.total() < max(len(values), 1):
         return None
     (before, after), _ = kinds.most_common(1)[0]
-    unit = Unit(before, after, any(value.strip().startswith("(") for value in values))
+    brackets = any(value.strip().startswith("(") for value in values)
+    unit = Unit(before, after, brackets, trailing)
     if unit == NO_UNIT:
         return None
     pattern = re.compile(unit.pattern(decimal))
@@ -137,11 +156,25 @@ def unit_of(values: Sequence[str], decimal: str) -> Unit | None:
     return unit if 4 * fitting >= 3 * len(values) else None
 
 
+def unit_of_words(words: Any, decimal: str) -> Unit | None:
+    """Return the unit of the sorted words of a column, as `unit_of` finds it in the first ones.
+
+    If they have none, it looks at those that are not plain numbers, which may be few.
+    """
+    import pyarrow.compute as pc
+
+    some = words[:_FIRST].to_pylist()
+    if (unit := unit_of(some, decimal)) is not None or len(words) <= _FIRST:
+        return unit
+    odd = words.filter(pc.invert(pc.match_substring_regex(words, number_pattern(decimal))))
+    return unit_of([*odd[:_FIRST].to_pylist(), *some], decimal)
+
+
 def warn_of_numbers(words: Any, where: str) -> None:
     """Warn if the many words of a column that is taken for categories are numbers."""
     if len(words) <= _MANY:
         return
-    some = words[:1_000].to_pylist()
+    some = words[:_FIRST].to_pylist()
     unit = unit_of(some, ".") or NO_UNIT
     if unit.fits(some, "."):
         warn(
