@@ -339,5 +339,5 @@ def test_columns_of_a_file_without_a_header_are_called_by_number(tmp_path):
 
 
 def test_one_row_is_too_few():
-    with pytest.raises(InputError, match=r"there is only one row \(n_samples=1\)"):
+    with pytest.raises(InputError, match="there is only one row, so no"):
         tamis.select(pd.DataFrame({"a": [1.0], "b": [2.0]}), y=[1])

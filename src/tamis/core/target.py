@@ -213,12 +213,7 @@ class Target:
             )
 
     def refuse_constant(self) -> None:
-        """Raise a one-sentence error if the target is the same in every row, or in the only one."""
-        if self.n_rows == 1:
-            raise InputError(
-                "there is only one row (n_samples=1), so no feature can predict the target; give "
-                "more rows"
-            )
+        """Raise a one-sentence error if the target is the same in every row."""
         if self.n_rows > 1 and np.all(self.values == self.values[0]):
             label = self.values[0] if self.classes is None else self.classes[0]
             raise InputError(

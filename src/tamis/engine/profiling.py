@@ -497,6 +497,8 @@ class _Profiling:
                 found = Target.of(_settled(y[~missing]))
             self.doubts = [str(doubt.message) for doubt in doubts]
             found.refuse_constant()
+            if found.n_rows < 2:
+                raise InputError("there is only one row with a target")
         except TamisError as error:
             self.problems.append(Finding("target", [], 0, str(error)))
             return f"{called}which cannot be used", None

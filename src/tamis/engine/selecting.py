@@ -158,7 +158,7 @@ def select(
     requested = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, requested)
     target = common.target(chosen, _given_target(source, values))
-    target.refuse_constant()
+    _refuse_constant(target)
     if groups is not None:
         refuse_groups(chosen)
     procedure = Procedure.of(
@@ -277,6 +277,13 @@ def _opened(data: Any, y: Any, selector: Any) -> tuple[Source, Any]:
     if y is not None and not isinstance(y, str):
         warn_of_order(data, y)
     return source, None if isinstance(y, str) else y
+
+
+def _refuse_constant(target: Target) -> None:
+    """Raise a one-sentence error for a target of one value, or of one row."""
+    if target.n_rows == 1:
+        raise InputError("there is only one row, so no feature can predict the target")
+    target.refuse_constant()
 
 
 def _given_target(source: Source, y: Any) -> Any:
