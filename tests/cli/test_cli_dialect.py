@@ -114,10 +114,16 @@ def test_genes_by_samples_with_phenotypes(tamis, tmp_path):
     )
     assert tamis("select", "expr.cols", "--out", "stored").code == 0
     assert open_run("stored").kept_rows() == open_run("run").kept_rows()
-    given = ("--method", "saola", "--given", "age")
+    given = ("--given", "age")
     adjusted = tamis("select", "expr.tsv", *how, *given, "--out", "adjusted")
     assert adjusted.code == 0, adjusted.err
     assert open_run("adjusted").kept_names[0] == "g4"
+    (tmp_path / "gap.tsv").write_text(
+        (tmp_path / "pheno.tsv").read_text().replace("\t35\t", "\t\t")
+    )
+    gap = ("--transpose", "--y", "gap.tsv", "--key", "sample", "--target", "status")
+    sentence = tamis("select", "expr.tsv", *gap, *given, "--out", "gap").one_sentence()
+    assert "the covariate 'age' is missing or infinite in row 5" in sentence
     assert "rows" in tamis("info", "expr.tsv", *how).out
     learned = tamis("learn", "expr.tsv", *how, "-k", "3", "--out", "model", "--passes", "5")
     assert learned.code == 0

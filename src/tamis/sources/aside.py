@@ -181,11 +181,10 @@ def names_of(given: Any) -> list[str]:
     return [name for name in chosen if isinstance(name, str)]
 
 
-def covariates_of(given: Any) -> Covariates:
+def covariates_of(given: Any, names: Sequence[str] | None = None) -> Covariates:
     """Return covariates from a data frame, a series, or an array with one row per row."""
     if isinstance(given, Covariates):
         return given
-    names = None
     refuse_unlike_numbers(given, "given")
     if is_series(given):
         given, names = one_column(given, None)
@@ -196,11 +195,12 @@ def covariates_of(given: Any) -> Covariates:
     if isinstance(given, np.ndarray) and given.dtype.kind in "OUS":
         import pyarrow as pa
 
-        given = pa.table({f"z{j}": pa.array(column.tolist()) for j, column in enumerate(given.T)})
+        called = names or [f"z{j}" for j in range(given.shape[1])]
+        given = pa.table([pa.array(column.tolist()) for column in given.T], names=list(called))
     block = MemorySource(given, names=names).whole()
-    called = tuple(block.called(j, "z") for j in range(block.width))
+    names = tuple(block.called(j, "z") for j in range(block.width))
     is_text = np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text
-    return Covariates(_dense(block), called, is_text)
+    return Covariates(_dense(block), names, is_text)
 
 
 def positions_of(columns: ColumnSource, names: Sequence[str], role: str) -> list[int]:
@@ -228,7 +228,7 @@ def _beside(columns: ColumnSource, names: Sequence[str]) -> dict[str, tuple[Floa
         return found
     for name in names:
         if features.find(name) is None and (values := columns.column(name)) is not None:
-            one = covariates_of(np.asarray(values).reshape(-1, 1))
+            one = covariates_of(np.asarray(values).reshape(-1, 1), [name])
             found[name] = one.values[:, 0], bool(one.is_text[0])
     return found
 
