@@ -18,21 +18,26 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.flag_pairs import rounded_worth
+from tamis.kernels.lanes import LANES, load, spread, store
 
 #: What happened to a feature, in events. The last four name the feature that sets the limit;
 #: `ALONE` is added where there is none.
 COPY, EXPLAINED, WEAK, KEPT, RETURNED, LEAST, RESERVE, DISPLACED, PUSHED_OUT = range(9)
 ALONE = 4
 
-#: Where `walk` counts events, says why it ended, and how large the pool is.
-EVENTS, ENDED, SIZE = range(3)
+#: Where `walk` counts events, says why it ended, how large the pool is, and whether it is known
+#: in which order features leave it.
+EVENTS, ENDED, SIZE, KNOWN = range(4)
 
 #: Why it ended: there are no more newcomers; the next one would enter; it evicts features that it
 #: makes redundant; or it was not compared.
 END, ENTERS, EVICTS, UNKNOWN = range(4)
 
-#: So many slots are looked at together.
-BLOCK = 16
+#: Rows of what is looked up about slots while newcomers are compared: 1 for a feature of the pool
+#: and 0 elsewhere, infinite where there is none, and where there is none that may leave. The others
+#: are scratch.
+PRESENT, ABSENT, STAYS, NEAR, MET = range(5)
+N_ABOUT = 5
 
 #: Far more than rounding changes what a feature is worth.
 SLACK = 1e-9
@@ -93,7 +98,7 @@ def leave(left, given, sums, limit, limited_by, rank, slots, gone):
 @jit
 def leave_in_turn(
     left, given, sums, limit, limited_by, rank, slots, required, down_to, resolution, order, worth,
-    limits, limiters,
+    limits, limiters, turn, new,
 ):  # fmt: skip
     """Let the feature of least worth leave, again and again, until `down_to` are left.
 
@@ -103,6 +108,11 @@ def leave_in_turn(
     `order` gets the features that leave, in turn, then the others, oldest first. All that is
     written is by age: `worth` at the time of leaving, or among those left at the end; `limits`, and
     `limiters`, the feature that sets the limit (-1: itself).
+
+    `turn` gets the slots of those that leave, in turn. Unless `new` is -1, it holds the turn of the
+    others without the one in slot `new`, the newest. Once that one has left, and the same others as
+    in that turn are left, the rest is as it was: nothing more is written but `turn`. Returns how
+    many have left by then.
     """
     n, width = len(slots), 0
     for s in slots:
@@ -117,27 +127,63 @@ def leave_in_turn(
             n_limited[by[s]] += 1
         if k >= required:
             half[s] = 0.5 * least[s]
-    # Divisions are most of the work: a product tells first which features may be worth least. What
-    # has left, or must stay, is infinite.
-    near = np.full((width + BLOCK - 1) // BLOCK * BLOCK, np.inf)
-    lowest, row = np.empty(len(near) // BLOCK), np.zeros(width)
+    # A product instead of a division tells first which features may be worth least. What has left,
+    # or must stay, is infinite.
+    near, last_bits = np.empty(width), _ones(width)
+    bits = near.view(np.int64)
+    _near(total, half, 0.5 / n, near)
+    # Of the others: how many have left, and 1 or -1 for those that left now, or then, but not both.
+    earlier, ahead, n_gone, differ = turn.copy(), np.zeros(width, np.int64), 0, 0
     for size in range(n, down_to, -1):
-        _near(row, total, half, 0.5 / size, near)
-        nearly_lowest = _lowest(near, lowest) + resolution + SLACK
+        out = _about_lowest(bits, last_bits)
         out, worth_of_out = _least_worth(
-            near, nearly_lowest, lowest, least, total, size, rank, resolution
+            near, out, near[out] + resolution + SLACK, least, total, size, rank, resolution
         )
         at, last = age[out], size - 1
         order[n - size], worth[at], limits[at] = at, worth_of_out, least[out]
         limiters[at] = age[by[out]] if by[out] >= 0 else -1
         present[place[out]] = present[last]
         place[present[last]] = place[out]
-        half[out], row = np.inf, given[out]
+        half[out] = np.inf
         if by[out] >= 0:
             n_limited[by[out]] -= 1
         if n_limited[out]:
             _limit_anew(out, left, rank, age, present, last, required, n_limited, least, by, half)
-    _near(row, total, half, 0.0, near)  # without the last one
+        _subtract(given, out, total, half, 0.5 / max(last, 1), near)
+        turn[n - size] = out
+        if new >= 0 and out != new:
+            differ += _moved(ahead, out, 1)
+            if n_gone < n - 1 - down_to:
+                differ += _moved(ahead, earlier[n_gone], -1)
+            n_gone += 1
+        if n_gone < n - last and differ == 0 and new >= 0 and last > down_to:
+            for k in range(n_gone, n - 1 - down_to):
+                turn[k + 1] = earlier[k]
+            return n - last
+    _list_left(present, age, least, by, total, down_to, order, worth, limits, limiters)
+    return n - down_to
+
+
+@inline
+def _ones(width):
+    """Return a number whose bits are all ones, and enough for numbers below `width`."""
+    ones = 1
+    while ones < width:
+        ones = 2 * ones + 1
+    return ones
+
+
+@inline
+def _moved(ahead, s, by):
+    """Move one towards 1 or -1; return by how much this changes how many are not 0."""
+    ahead[s] += by
+    return 1 if ahead[s] != 0 else -1
+
+
+@jit
+def _list_left(present, age, least, by, total, down_to, order, worth, limits, limiters):
+    """Write what is known of the first `down_to` that are present: they are left at the end."""
+    n = len(order)
     left_over = np.zeros(n, np.bool_)
     for k in range(down_to):
         s = present[k]
@@ -166,57 +212,61 @@ def _limit_anew(gone, left, rank, age, present, n, required, n_limited, least, b
 
 
 @inline
-def _near(row, total, half, share, near):
-    """Subtract a row from the totals, and write about what each feature is worth."""
+def _near(total, half, share, near):
+    """Write about what each feature is worth."""
+    for s in range(len(total)):
+        near[s] = half[s] + total[s] * share
+
+
+@inline
+def _subtract(given, gone, total, half, share, near):
+    """Subtract what is said given one feature, and write about what each feature is worth."""
+    row = given[gone]
     for s in range(len(total)):
         total[s] -= row[s]
         near[s] = half[s] + total[s] * share
 
 
 @inline
-def _lowest(near, lowest):
-    """Return the least number, and write the least of each block."""
-    least = np.inf
-    for b in range(len(lowest)):
-        first = b * BLOCK
-        one, two, three, four = near[first], near[first + 1], near[first + 2], near[first + 3]
-        for s in range(first + 4, first + BLOCK, 4):
-            one = near[s] if near[s] < one else one
-            two = near[s + 1] if near[s + 1] < two else two
-            three = near[s + 2] if near[s + 2] < three else three
-            four = near[s + 3] if near[s + 3] < four else four
-        one, three = one if one < two else two, three if three < four else four
-        lowest[b] = one if one < three else three
-        least = lowest[b] if lowest[b] < least else least
-    return least
+def _about_lowest(bits, last_bits):
+    """Return where one of about the least numbers is, given the bits of all.
+
+    No number is negative, so their bits are in their order; the last ones give way to the position.
+    LLVM makes vector instructions of this, and not of the least of numbers that may be NaN.
+    """
+    least = bits[0] & ~last_bits
+    for s in range(len(bits)):
+        least = min(least, (bits[s] & ~last_bits) | s)
+    return least & last_bits
 
 
 @inline
-def _least_worth(near, nearly_lowest, lowest, least, total, size, rank, resolution):
-    """Return the least relevant of those of least worth, of those `near` it; and what it is worth.
+def _least_worth(near, lowest, bound, least, total, size, rank, resolution):
+    """Return the least relevant of those of least worth, and what it is worth.
 
-    `lowest` is the least of each block of `near`.
+    About what those are worth is at most the `bound`; `lowest` is one of them.
     """
+    found = 0
+    for s in range(len(near)):
+        found += near[s] <= bound
+    if found == 1:
+        return lowest, worth_of(least[lowest], total[lowest], size)
     worth, out, of_out = np.inf, -1, np.inf
-    for b in range(len(lowest)):
-        if lowest[b] <= nearly_lowest:
-            for s in range(b * BLOCK, (b + 1) * BLOCK):
-                if near[s] <= nearly_lowest:
-                    worth = min(worth, worth_of(least[s], total[s], size))
-    for b in range(len(lowest)):
-        if lowest[b] <= nearly_lowest:
-            for s in range(b * BLOCK, (b + 1) * BLOCK):
-                if near[s] <= nearly_lowest:
-                    now = worth_of(least[s], total[s], size)
-                    if now <= worth + resolution and (out < 0 or rank[s] > rank[out]):
-                        out, of_out = s, now
+    for s in range(len(near)):
+        if near[s] <= bound:
+            worth = min(worth, worth_of(least[s], total[s], size))
+    for s in range(len(near)):
+        if near[s] <= bound:
+            now = worth_of(least[s], total[s], size)
+            if now <= worth + resolution and (out < 0 or rank[s] > rank[out]):
+                out, of_out = s, now
     return out, of_out
 
 
 @jit
 def walk(
     first, most, at_once, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs,
-    pool_features, is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance,
+    pool_features, is_kept, slots, turn, left, given, sums, limit, limited_by, rank, kept_relevance,
     kept_rounded, kept_keys, n, required, n_features, capacity, exponent, copies_from, weak_below,
     resolution, counts, settled_by, told, codes, numbers, causes,
 ):  # fmt: skip
@@ -226,10 +276,11 @@ def walk(
     ``pairs[:, rows[i], s]`` belong to newcomer i and slot s, ``among[:, rows[i], places[j]]`` to
     two newcomers. A row of -1 means that a newcomer was not compared with the pool, a place of -1
     that others were not compared with it: then it is not taken in. `pool_features`, `is_kept` and
-    `slots` hold the n features of the pool, oldest first, and have room for one more.
+    `slots` hold the n features of the pool, oldest first, and have room for one more. `turn` holds
+    the slots of those in reserve, in the order in which they would leave, if ``counts[KNOWN]``.
 
     Everything that happens is an event. `counts` holds the number of events, why the walk ended,
-    and the size of the pool. Returns the newcomer at which it ended.
+    the size of the pool, and whether `turn` is known. Returns the newcomer at which it ended.
     """
     entered, i = 0, first
     while True:
@@ -245,7 +296,7 @@ def walk(
                 return i
         n = _take_in(
             i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs,
-            pool_features, is_kept, slots, left, given, sums, limit, limited_by, rank,
+            pool_features, is_kept, slots, turn, left, given, sums, limit, limited_by, rank,
             kept_relevance, kept_rounded, kept_keys, n, required, n_features, capacity, resolution,
             counts, settled_by, told, codes, numbers, causes,
         )  # fmt: skip
@@ -260,7 +311,8 @@ def _drop_newcomers(
     resolution, counts, settled_by, told, codes, numbers, causes,
 ):  # fmt: skip
     """Drop newcomers first, first + 1, ...; return the first that is not dropped, or their end."""
-    is_stronger = np.empty(len(slots), np.bool_)
+    is_stronger, about = np.empty(len(slots), np.bool_), about_slots(slots, required)
+    bits = about.view(np.int64)
     least = lowest_worth(slots, required, sums, limit) if is_full else 0.0
     for i in range(first, len(features)):
         own, row = relevance[i], rows[i]
@@ -274,7 +326,7 @@ def _drop_newcomers(
             code, value, level, cause, evicts = _decide(
                 pairs, row, own, rounded[i], keys[i], slots, kept_relevance, kept_rounded,
                 kept_keys, sums, limit, is_full, required, exponent, copies_from, resolution,
-                is_stronger,
+                is_stronger, about, bits,
             )  # fmt: skip
             if code < 0:
                 counts[ENDED] = EVICTS if evicts else ENTERS
@@ -294,25 +346,42 @@ def would_enter(
     limit, is_full, required, exponent, copies_from, resolution, answers,
 ):  # fmt: skip
     """Write whether newcomers, those of each row of `pairs`, would enter the pool as it is now."""
-    is_stronger = np.empty(len(slots), np.bool_)
+    is_stronger, about = np.empty(len(slots), np.bool_), about_slots(slots, required)
+    bits = about.view(np.int64)
     for row in range(len(which)):
         i = which[row]
         answers[row] = _decide(
             pairs, row, relevance[i], rounded[i], keys[i], slots, kept_relevance, kept_rounded,
             kept_keys, sums, limit, is_full, required, exponent, copies_from, resolution,
-            is_stronger,
+            is_stronger, about, bits,
         )[0] < 0  # fmt: skip
 
 
 @jit
 def _decide(
     pairs, row, own, own_rounded, key, slots, kept_relevance, kept_rounded, kept_keys, sums, limit,
-    is_full, required, exponent, copies_from, resolution, is_stronger,
+    is_full, required, exponent, copies_from, resolution, is_stronger, about, bits,
 ):  # fmt: skip
     """Return why a newcomer is dropped, its two numbers and the position of the cause.
 
     The first is -1 if it is not. At last comes whether it makes a feature of the pool redundant.
     """
+    if np.isinf(exponent) and not _meets_copies(
+        pairs, row, own, kept_relevance, copies_from, resolution, about
+    ):
+        if not is_full:
+            return -1, 0.0, 0.0, -1, False
+        worth, least, lowest = _about_worth(
+            pairs, row, own, own_rounded, key, kept_rounded, kept_keys, sums, limit, len(slots),
+            about, bits,
+        )  # fmt: skip
+        if worth > lowest + SLACK:
+            return -1, worth, least, -1, False
+        if worth < lowest - SLACK:
+            cause = _first_that_says(
+                least, pairs, row, own, own_rounded, key, kept_rounded, kept_keys, slots
+            )
+            return LEAST, worth, least, cause, False
     cause, evicts, value, level = -1, False, 0.0, 0.0
     for k in range(len(slots)):
         s = slots[k]
@@ -335,6 +404,87 @@ def _decide(
         pairs[1, row], pairs[2, row], own, is_stronger, slots, required, sums, limit, resolution
     )
     return LEAST if leaves else -1, value, level, cause, False
+
+
+@jit
+def about_slots(slots, required):
+    """Return a table of the rows above, by slot."""
+    width = 0
+    for s in slots:
+        width = max(width, s + 1)
+    about = np.full((N_ABOUT, (width + LANES - 1) // LANES * LANES), np.inf)
+    for s in range(about.shape[1]):
+        about[PRESENT, s] = 0.0
+    for k in range(len(slots)):
+        s = slots[k]
+        about[PRESENT, s], about[ABSENT, s] = 1.0, 0.0
+        if k >= required:
+            about[STAYS, s] = 0.0
+    return about
+
+
+@inline
+def _meets_copies(pairs, row, own, kept_relevance, copies_from, resolution, about):
+    """Return whether a newcomer may be a copy of a feature, or relevance is too small to tell."""
+    d, present = pairs[0, row], about[PRESENT]
+    found = int(own <= resolution)
+    for s in range(len(present)):
+        found += (present[s] > 0.0) & ((d[s] >= copies_from) | (kept_relevance[s] <= resolution))
+    return found > 0
+
+
+@inline
+def _about_worth(
+    pairs, row, own, own_rounded, key, kept_rounded, kept_keys, sums, limit, n, about, bits
+):  # fmt: skip
+    """Return what a newcomer is worth, its limit, and about the least that others are worth."""
+    mine, theirs = pairs[1, row], pairs[2, row]
+    present, absent, stays = about[PRESENT], about[ABSENT], about[STAYS]
+    near, met, share = about[NEAR], about[MET], 0.5 / (n + 1)
+    # Each step is a loop that LLVM can make vector instructions of.
+    for s in range(len(near)):
+        is_stronger = (kept_rounded[s] > own_rounded) | (
+            (kept_rounded[s] == own_rounded) & (kept_keys[s] <= key)
+        )
+        says = theirs[s]
+        least = limit[s] if is_stronger | (limit[s] <= says) else says
+        near[s] = 0.5 * least + (sums[s] + says) * share + stays[s]
+        met[s] = (mine[s] if is_stronger else np.inf) + absent[s]
+    alone, total = rounded_worth(own * own), spread(0.0)
+    for s in range(0, len(near), LANES):
+        total = total + load(mine, s) * load(present, s)
+    bits[NEAR, 0], bits[MET, 0] = _lowest(bits[NEAR]), _lowest(bits[MET])
+    lowest, least = near[0], min(alone, met[0])
+    store(near, 0, total)
+    for lane in range(LANES):
+        alone += near[lane]
+    return worth_of(least, alone, n + 1), least, lowest
+
+
+@inline
+def _lowest(bits):
+    """Return the least of some bits."""
+    least = bits[0]
+    for s in range(len(bits)):
+        least = min(least, bits[s])
+    return least
+
+
+@inline
+def _first_that_says(
+    least, pairs, row, own, own_rounded, key, kept_rounded, kept_keys, slots
+):  # fmt: skip
+    """Return the position of the first more relevant feature that leaves so little, -1 if none."""
+    if least >= rounded_worth(own * own):
+        return -1
+    for k in range(len(slots)):
+        s = slots[k]
+        if pairs[1, row, s] == least and (
+            kept_rounded[s] > own_rounded
+            or (kept_rounded[s] == own_rounded and kept_keys[s] <= key)
+        ):
+            return k
+    return -1
 
 
 @jit
@@ -363,7 +513,7 @@ def _tell(
 @jit
 def _take_in(
     i, pairs, among, rows, places, features, relevance, rounded, keys, cutoffs, pool_features,
-    is_kept, slots, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded,
+    is_kept, slots, turn, left, given, sums, limit, limited_by, rank, kept_relevance, kept_rounded,
     kept_keys, n, required, n_features, capacity, resolution, counts, settled_by, told, codes,
     numbers, causes,
 ):  # fmt: skip
@@ -383,13 +533,14 @@ def _take_in(
     stay = min(size, max(n_features, required))
     order, limiters = np.empty(size, np.int64), np.empty(size, np.int64)
     worth, limits = np.empty(size), np.empty(size)
-    leave_in_turn(
+    left_first = leave_in_turn(
         left, given, sums, limit, limited_by, rank, slots[:size], required, stay, resolution, order,
-        worth, limits, limiters,
+        worth, limits, limiters, turn[: size - stay], new if counts[KNOWN] else -1,
     )  # fmt: skip
-    is_left = np.zeros(size, np.bool_)
-    for k in range(size - stay, size):
-        is_left[order[k]] = True
+    counts[KNOWN] = 1
+    is_left = is_kept[:size].copy()
+    if left_first == size - stay:  # else the rest is as it was
+        _mark_left(order, stay, is_left)
     out = order[0] if size > capacity else -1
     # What is no longer kept comes first, then the newcomer, then what is kept again.
     for step in range(4):
@@ -411,10 +562,25 @@ def _take_in(
     if out < 0:
         return size
     gone = slots[out]
-    for k in range(out, n):
-        pool_features[k], slots[k], is_kept[k] = pool_features[k + 1], slots[k + 1], is_kept[k + 1]
+    _forget_first(out, pool_features[:size], slots[:size], is_kept[:size], turn[: size - stay])
     leave(left, given, sums, limit, limited_by, rank, slots[:n], gone)
     return n
+
+
+@inline
+def _mark_left(order, stay, is_left):
+    """Mark the last ones of the order."""
+    for k in range(len(order)):
+        is_left[order[k]] = k >= len(order) - stay
+
+
+@inline
+def _forget_first(out, pool_features, slots, is_kept, turn):
+    """Move up those that are younger than a feature that leaves, and those that leave after it."""
+    for k in range(out, len(slots) - 1):
+        pool_features[k], slots[k], is_kept[k] = pool_features[k + 1], slots[k + 1], is_kept[k + 1]
+    for k in range(len(turn) - 1):
+        turn[k] = turn[k + 1]
 
 
 @inline

@@ -17,6 +17,7 @@ from tamis.core.blocks import ColumnBlock, has_no_order
 from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
+from tamis.kernels.beta_tails import upper_tails
 from tamis.kernels.bin_cells import least_of_cells
 from tamis.kernels.exact_counts import MOST_MARKED, attained, exact_tests, law_of_counts
 from tamis.kernels.rank_sums import rank_sum_tests
@@ -348,18 +349,19 @@ def permutation_p(
 
 
 def _upper_tails(a: Any, b: Any, x: Any) -> Any:
-    """Return ``betaincc(a, b, x)``, once for columns that share all three numbers.
-
-    It takes microseconds, and sparse columns have few different statistics.
-    """
+    """Return ``betaincc(a, b, x)``."""
     shape = np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x))
-    a, b, x = (np.broadcast_to(values, shape).ravel() for values in (a, b, x))
-    order = np.lexsort((x, b, a))
-    ordered = np.array([a[order], b[order], x[order]])
-    is_new = np.ones(len(order), np.bool_)
-    is_new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
-    result = np.empty(len(order))
-    result[order] = betaincc(*ordered[:, is_new])[np.cumsum(is_new) - 1]
+    a, b, x = (np.ascontiguousarray(np.broadcast_to(values, shape)).ravel() for values in (a, b, x))
+    result = np.empty(len(x))
+    upper_tails(a, b, x, result)
+    rest = np.flatnonzero(np.isnan(result))
+    if len(rest):
+        # SciPy's takes microseconds; columns with few entries share few different statistics.
+        order = rest[np.lexsort((x[rest], b[rest], a[rest]))]
+        ordered = np.array([a[order], b[order], x[order]])
+        is_new = np.ones(len(order), np.bool_)
+        is_new[1:] = np.any(ordered[:, 1:] != ordered[:, :-1], axis=0)
+        result[order] = betaincc(*ordered[:, is_new])[np.cumsum(is_new) - 1]
     return result.reshape(shape)
 
 

@@ -17,6 +17,7 @@ from tamis.kernels.worth import (
     ENDED,
     EVENTS,
     EVICTS,
+    KNOWN,
     SIZE,
     SLACK,
     UNKNOWN,
@@ -93,6 +94,8 @@ class Pool(Kept):
         Decide between equally relevant features, so that the order of arrival does not.
     slots : ndarray of int
         Where each feature is in the tables. They are described in `tamis.kernels.worth`.
+    turn : ndarray of int or None
+        The slots of those in reserve, in the order in which they would leave; None: not known.
     """
 
     _: KW_ONLY
@@ -103,6 +106,7 @@ class Pool(Kept):
     keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     slots: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     tables: Tables = field(default_factory=lambda: Tables.of(16))
+    turn: Ints | None = None
     scratch: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     @property
@@ -157,7 +161,7 @@ class Pool(Kept):
             self.tables = self.tables.grown()
         if pairs.shape[1] < self.tables.room:
             pairs = np.pad(pairs, ((0, 0), (0, self.tables.room - pairs.shape[1])))
-        t, column = self.tables, arrival.column
+        t, column, self.turn = self.tables, arrival.column, None
         (key,) = content_keys(column.columns, np.array([column.i]))
         rounded = float(np.round(arrival.relevance, DIGITS))
         new = enter(
@@ -174,7 +178,7 @@ class Pool(Kept):
 
     def fill(self, columns: ColumnBlock, features: Ints, relevance: Floats) -> None:
         """Take features of a saved pool into an empty one, oldest first."""
-        panel, every = cast("Any", self.panel), np.arange(columns.width)
+        panel, every, self.turn = cast("Any", self.panel), np.arange(columns.width), None
         self.features, self.relevance = features, np.array(relevance, np.float64)
         self.is_kept, self.slots = np.zeros(len(every), np.bool_), every
         if not len(every):
@@ -190,7 +194,7 @@ class Pool(Kept):
 
     def leave(self, positions: npt.NDArray[np.intp]) -> None:
         """Remove features."""
-        gone, t = self.slots[positions], self.tables
+        gone, t, self.turn = self.slots[positions], self.tables, None
         for slot in gone.tolist():
             self.slots = self.slots[self.slots != slot]
             leave(t.left, t.given, t.sums, t.limit, t.limited_by, t.rank, self.slots, slot)
@@ -208,6 +212,7 @@ class Pool(Kept):
         leave_in_turn(
             t.left, t.given, t.sums, t.limit, t.limited_by, t.rank, self.slots, self.required,
             stay, self.measure.resolution, order, worth, limit, limited_by,
+            np.empty(n - stay, np.int64), -1,
         )  # fmt: skip
         is_left = np.zeros(n, np.bool_)
         is_left[order[n - stay :]] = True
@@ -307,7 +312,7 @@ class Newcomers:
             pool.tables = pool.tables.grown()
         shape = (3, m, pool.tables.room)
         if pool.scratch.size < np.prod(shape):  # the next newcomers use the same room
-            pool.scratch = np.empty(shape).ravel()
+            pool.scratch = np.zeros(shape).ravel()
         self.pairs = pool.scratch[: np.prod(shape)].reshape(shape)
         self.among = np.empty((3, m, 0))
         if m and len(pool):
@@ -320,7 +325,7 @@ class Newcomers:
         if m > 1:
             may_not_enter = is_full or np.isfinite(pool.exponent)
             self._meet_entrants(compared[self._entering(is_full)] if may_not_enter else compared)
-        self._counts = np.zeros(3, np.int64)
+        self._counts = np.zeros(4, np.int64)
         # As much as can happen: all are dropped, or compared ones change all of the pool.
         room = n + 2 * m * (len(pool) + m + 1)
         settled_by, event_features, codes, causes = np.empty((4, room), np.int64)
@@ -368,20 +373,24 @@ class Newcomers:
         if at_once and self.places[start] < 0:
             self._meet_entrants(np.array([start]))
         n, resolution = len(pool), pool.measure.resolution
-        features, slots = np.empty((2, n + self.pairs.shape[1] + 1), np.int64)
+        features, slots, turn = np.empty((3, n + self.pairs.shape[1] + 1), np.int64)
         is_kept = np.zeros(len(slots), np.bool_)
         features[:n], slots[:n], is_kept[:n] = pool.features, pool.slots, pool.is_kept
+        self._counts[KNOWN] = pool.turn is not None
+        if pool.turn is not None:
+            turn[: len(pool.turn)] = pool.turn
         end: int = walk(
             start, most, at_once, self.pairs, self.among, self.rows, self.places, self.features,
-            self.relevance, self.rounded, self.keys, self.cutoffs, features, is_kept, slots, t.left,
-            t.given, t.sums, t.limit, t.limited_by, t.rank, t.relevance, t.rounded, t.keys, n,
-            pool.required, pool.n_features, pool.capacity, pool.exponent,
+            self.relevance, self.rounded, self.keys, self.cutoffs, features, is_kept, slots, turn,
+            t.left, t.given, t.sums, t.limit, t.limited_by, t.rank, t.relevance, t.rounded, t.keys,
+            n, pool.required, pool.n_features, pool.capacity, pool.exponent,
             self.copies_from - resolution, WEAK, resolution, self._counts, *self._events,
         )  # fmt: skip
         size, ended = self._counts[SIZE], self._counts[ENDED]
         self.is_known, self.evicts = ended not in (END, UNKNOWN), ended == EVICTS
         if most:
             self._follow(features[:size], slots[:size], is_kept[:size])
+            pool.turn = turn[: max(0, size - pool.n_features)] if self._counts[KNOWN] else None
         return end
 
     def _follow(self, features: Ints, slots: Ints, is_kept: npt.NDArray[np.bool_]) -> None:
