@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.names import Names
 from tamis.engine.seen_columns import hashes_of, name_hashes
 from tamis.kernels import hashing
+from tamis.kernels.hashing import checksum_parts, crc_table
 
 MASK = 2**64 - 1
 
@@ -75,3 +78,17 @@ def test_compiled_and_plain_kernels_agree(monkeypatch):
     found = np.zeros(2, np.uint64)
     hashing.hash_names.py_func(text, names.offsets, found)
     assert found.tolist() == name_hashes(names).tolist()
+
+
+@pytest.mark.parametrize("kernel", [checksum_parts, checksum_parts.py_func])
+def test_checksums_are_those_of_zlib(kernel) -> None:
+    rng = np.random.default_rng(2)
+    firsts, ends = np.array([0, 0, 3, 5, 40]), np.array([0, 1, 5, 40, 64])
+    sums, expected = np.zeros(5, np.int64), [0] * 5
+    for values in (rng.integers(0, 9000, 64).astype(np.int32), rng.normal(size=64)):
+        kernel(values.view(np.uint32), firsts, ends, values.itemsize // 4, crc_table(), sums)
+        expected = [
+            zlib.crc32(values[first:end], key)
+            for first, end, key in zip(firsts, ends, expected, strict=True)
+        ]
+    assert sums.tolist() == expected

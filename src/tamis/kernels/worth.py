@@ -19,6 +19,7 @@ import numpy as np
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.flag_pairs import rounded_worth
 from tamis.kernels.lanes import LANES, load, spread, store
+from tamis.kernels.sorting import argsort_numbers
 
 #: What happened to a feature, in events. The last four name the feature that sets the limit;
 #: `ALONE` is added where there is none.
@@ -338,6 +339,19 @@ def _drop_newcomers(
         )  # fmt: skip
     counts[ENDED] = END
     return len(features)
+
+
+@jit
+def mark_ties(numbers, first, is_tied):
+    """Mark those of the numbers from `first` on that another one equals."""
+    order = argsort_numbers(numbers)
+    for k in range(1, len(order)):
+        one, other = order[k - 1], order[k]
+        if numbers[one] == numbers[other]:
+            if one >= first:
+                is_tied[one - first] = True
+            if other >= first:
+                is_tied[other - first] = True
 
 
 @jit

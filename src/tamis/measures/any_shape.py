@@ -554,7 +554,8 @@ class ShapePanel(RowListPanel):
         self._target_arrays = form.groups, form.weights, form.counts, form.norms
         self._slots["parts"] = np.zeros((0, len(form.norms)))
         self._cells["classes"] = np.zeros((0, len(form.counts)), np.int64)
-        self._waiting: list[Any] = []  # columns whose entries are not listed yet
+        self._waiting: list[tuple[ShapedColumns, int]] = []  # columns that are not listed yet
+        self._beside: ShapePanel | None = None  # its memory is used again
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
         """Prepare the picked columns."""
@@ -588,7 +589,10 @@ class ShapePanel(RowListPanel):
         self, columns: ShapedColumns, picks: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
     ) -> Floats:
         """Return the same for prepared columns `picks` and `others`, none of which is kept."""
-        alone = type(self)(self._target, self.measure)
+        if self._beside is None:
+            self._beside = type(self)(self._target, self.measure)
+        alone = self._beside
+        alone._forget_all()
         alone._list_columns(columns, others)
         self.pairs += len(picks) * len(others)
         return alone._compare(columns, picks, np.zeros((3, len(picks), len(others))))
@@ -645,11 +649,15 @@ class ShapePanel(RowListPanel):
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without columns that wait: they refer to their blocks."""
         self._list_waiting()
-        return super().__getstate__()
+        return super().__getstate__() | {"_beside": None}
 
     def add(self, column: Any) -> None:
         """Keep a prepared column; its entries are listed when a newcomer is compared with all."""
-        self._waiting.append(column)
+        self._waiting.append((column.columns, column.i))
+
+    def add_some(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> None:
+        """Keep some of the prepared columns."""
+        self._waiting += [(columns, i) for i in picks.tolist()]
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
@@ -661,10 +669,9 @@ class ShapePanel(RowListPanel):
     def _list_waiting(self) -> None:
         """List the entries of the columns that wait for it."""
         waiting, self._waiting = self._waiting, []
-        for _, some in groupby(waiting, key=lambda column: id(column.columns)):
+        for _, some in groupby(waiting, key=lambda one: id(one[0])):
             together = list(some)
-            columns = together[0].columns
-            self._list_columns(columns, np.array([column.i for column in together]))
+            self._list_columns(together[0][0], np.array([i for _, i in together]))
 
     def _list_columns(self, columns: ShapedColumns, which: Ints) -> None:
         """List the entries of prepared columns, and store what is known about them."""
@@ -689,6 +696,12 @@ class ShapePanel(RowListPanel):
         self._slot_cells = slot_cells
         self._live = np.concatenate([self._live, np.arange(before, n_slots)])
         self._alive = np.concatenate([self._alive, np.ones(len(which), np.bool_)])
+
+    def _forget_all(self) -> None:
+        """Drop all columns."""
+        self._heads.fill(-1)
+        self._used, self._slot_cells = 0, np.zeros(1, np.int64)
+        self._alive, self._live = np.zeros(0, np.bool_), np.zeros(0, np.intp)
 
     def _forget_dead(self) -> None:
         """Remove the slots of dropped columns."""

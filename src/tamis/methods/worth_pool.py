@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog
+from tamis.kernels.hashing import checksum_parts, crc_table
 from tamis.kernels.worth import (
     END,
     ENDED,
@@ -25,6 +26,7 @@ from tamis.kernels.worth import (
     leave,
     leave_in_turn,
     lowest_worth,
+    mark_ties,
     walk,
     would_enter,
 )
@@ -66,15 +68,17 @@ class Weighed:
     limited_by: Ints
 
 
+#: What checksums are computed with; the same for all.
+_crc_table = lru_cache(maxsize=1)(crc_table)
+
+
 def content_keys(columns: Any, picks: Ints) -> Ints:
     """Return numbers that depend on the values of prepared columns only, for ties."""
-    keys = np.zeros(len(picks), np.int64)
-    firsts, ends = columns.indptr[picks].tolist(), columns.indptr[picks + 1].tolist()
+    keys, firsts, ends = np.zeros(len(picks), np.int64), columns.indptr[picks], columns.indptr[1:]
     for values in (columns.rows, columns.codes, columns.scores):
-        keys[:] = [
-            zlib.crc32(values[first:end], key)
-            for first, end, key in zip(firsts, ends, keys.tolist(), strict=True)
-        ]
+        words = values.view(np.uint32)
+        size = values.itemsize // words.itemsize
+        checksum_parts(words, firsts, ends[picks], size, _crc_table(), keys)
     return keys
 
 
@@ -319,9 +323,8 @@ class Newcomers:
             panel: Any = pool.panel
             panel.beyond_many(self.columns, first + compared, self.pairs, pool.slots)
         self.rounded = np.round(self.relevance, DIGITS)
-        known = np.concatenate([pool.tables.rounded[pool.slots], self.rounded[compared]])
-        if len(np.unique(known)) < len(known):
-            self._find_keys(known)
+        if m:
+            self._find_keys()
         if m > 1:
             may_not_enter = is_full or np.isfinite(pool.exponent)
             self._meet_entrants(compared[self._entering(is_full)] if may_not_enter else compared)
@@ -402,8 +405,8 @@ class Newcomers:
         pool.features, pool.slots, pool.is_kept = features, slots, is_kept
         if len(gone):
             pool.panel.drop(gone)
-        for i in (self.first + new).tolist():
-            pool.panel.add(self.columns[i])
+        panel: Any = pool.panel
+        panel.add_some(self.columns, self.first + new)
         t.keys[slots[n - len(new) :]] = content_keys(self.columns, self.first + new)
         pool.relevance, pool.keys = t.relevance[slots], t.keys[slots]
 
@@ -414,13 +417,11 @@ class Newcomers:
         later = slice(self.rows[i] + 1, None)
         self.pairs[:, later, self.pool.slots[-1]] = self.among[:, later, self.places[i]]
 
-    def _find_keys(self, known: Floats) -> None:
-        """Compute keys of equals; they are needed only to decide between these.
-
-        `known` is the rounded relevance of the pool, then of those that are compared.
-        """
-        order = np.argsort(known)
-        same = np.flatnonzero(np.diff(known[order]) == 0.0)
-        tied = np.unique(order[np.concatenate([same, same + 1])]) - len(self.pool)
-        which = self.compared[tied[tied >= 0]]
-        self.keys[which] = content_keys(self.columns, self.first + which)
+    def _find_keys(self) -> None:
+        """Compute keys of equals; they are needed only to decide between these."""
+        pool, is_tied = self.pool, np.zeros(len(self.compared), np.bool_)
+        known = np.concatenate([pool.tables.rounded[pool.slots], self.rounded[self.compared]])
+        mark_ties(known, len(pool), is_tied)
+        which = self.compared[is_tied]
+        if len(which):
+            self.keys[which] = content_keys(self.columns, self.first + which)
