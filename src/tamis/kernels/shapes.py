@@ -272,7 +272,7 @@ def target_table(rows, codes, scores, n_bins, background, base, groups, weights,
 def relevance(
     flat, indptr, rows, values, unordered, bins, test_bins, groups, weights, group_counts, norms,
     low_sums, entropies, most_marked, lo, hi, shares, n_bins, inverses, statistic, information,
-    freedoms, fisher_p, marked, bin_counts,
+    freedoms, fisher_p, marked, bin_counts, same_as,
 ):  # fmt: skip
     """Compare columns lo..hi-1 of a block with targets that differ in the order of their rows only.
 
@@ -287,6 +287,9 @@ def relevance(
     For a table with two rows of counts and at most `most_marked` in one of them, those counts go to
     `marked`: of the rarer bin by class, or of the rarer of two classes by bin, with the rows of the
     bins in `bin_counts`.
+
+    With one target, a column of which all of that would be as of an earlier one gets the number of
+    that one in `same_as`, and nothing else; others get their own number.
     """
     n_targets, n = groups.shape
     n_groups, dense = len(group_counts), len(indptr) == 0
@@ -307,7 +310,7 @@ def relevance(
     # Assigned outside of the loop: inside, Numba would update reference counts for each column.
     from_rows, from_values = (own_rows, own_values) if dense else (rows, values)
     for j in range(lo, hi):
-        known, same = 0, False
+        known, same, same_as[j] = 0, False, j
         source[:] = -1
         if dense:
             first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
@@ -318,7 +321,7 @@ def relevance(
                 if same:
                     known = _copy(
                         j, rows, first, last, groups, earlier, source, shares, n_bins, inverses,
-                        statistic, information, freedoms, fisher_p,
+                        statistic, information, freedoms, fisher_p, marked, same_as,
                     )  # fmt: skip
         if known == n_targets:
             continue
@@ -384,12 +387,18 @@ def _rank_shares(sums, squares, fourth, sizes, scores, weights, norms, low_sums,
 @inline
 def _copy(
     j, rows, first, last, groups, earlier, source, shares, n_bins, inverses, statistic, information,
-    freedoms, fisher_p,
+    freedoms, fisher_p, marked, same_as,
 ):  # fmt: skip
     """Copy what an earlier column with as many entries in class 1 got, for each target.
 
-    Writes that column, or -1, to `source`; returns for how many targets there was one.
+    Writes that column, or -1, to `source`; returns for how many targets there was one. With one
+    target, that column goes to `same_as`, and nothing is copied.
     """
+    if len(source) == 1:
+        source[0] = earlier[last - first, _ones_of(rows, first, last, groups, 0), 0]
+        if source[0] >= 0:
+            same_as[j] = source[0]
+        return int(source[0] >= 0)
     known = 0
     for w in range(len(source)):
         ones = _ones_of(rows, first, last, groups, w)
@@ -402,6 +411,8 @@ def _copy(
             statistic[w, j], information[w, j] = statistic[v, i], information[v, i]
             fisher_p[w, j] = fisher_p[v, i]
             n_bins[j], inverses[j], freedoms[j] = n_bins[i], inverses[i], freedoms[i]
+            if marked.shape[1] > 0:
+                marked[w, j, 0] = -1
     return known
 
 

@@ -130,21 +130,26 @@ class AnyShape(Measure):
         """
         if (adjusted := self.for_adjusted(targets[0])) is not self:
             return adjusted.relevance_to_each(block, targets, out)
-        found = self.tested_with_each(block, targets)
+        found, same_as = self._tested(block, targets)
         results = [Strength.room(block.width) if out is None else out.part(block.width)]
         results += [Strength.room(block.width) for _ in found[1:]]
         for target, tested, result in zip(targets, found, results, strict=True):
-            self._at_level(target, tested, result)
+            self._at_level(target, tested, same_as, result)
         return results
 
-    def _at_level(self, target: Target, tested: Tested, result: Strength) -> None:
+    def _at_level(
+        self, target: Target, tested: Tested, same_as: Ints | None, result: Strength
+    ) -> None:
         """Write strengths and cutoffs from p-values."""
-        result.value[:], result.cutoff[:] = level_of(
-            tested.value, tested.p, self.alpha, tested.test == BY_BINS
-        )
+        value, cutoff = level_of(tested.value, tested.p, self.alpha, tested.test == BY_BINS)
         if _form_of(target).is_scattered:
-            result.cutoff[:] = np.inf  # there are too few rows to test anything
-        result.cutoff[tested.constant] = np.nan
+            cutoff[:] = np.inf  # there are too few rows to test anything
+        cutoff[tested.constant] = np.nan
+        if same_as is None:
+            result.value[:], result.cutoff[:] = value, cutoff
+        else:
+            np.take(value, same_as, out=result.value)
+            np.take(cutoff, same_as, out=result.cutoff)
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
@@ -167,29 +172,51 @@ class AnyShape(Measure):
         """Return the same for targets that differ in the order of their rows only."""
         if (adjusted := self.for_adjusted(targets[0])) is not self:
             return adjusted.tested_with_each(block, targets, bound)
+        found, same_as = self._tested(block, targets)
+        return found if same_as is None else [tested.pick(same_as) for tested in found]
+
+    def _tested(
+        self, block: ColumnBlock, targets: Sequence[Target]
+    ) -> tuple[list[Tested], Ints | None]:
+        """Return results for the columns that differ, and which of these each column has.
+
+        None: each has its own.
+        """
         forms = [_form_of(target) for target in targets]
         form, width, n, each = forms[0], block.width, targets[0].n_rows, len(forms)
         shares, statistic = np.empty((each, 3, width)), np.empty((each, width))
         fisher_p, information = np.empty((each, width)), np.empty((each, width), np.int64)
         inverses, (n_bins, freedoms) = np.empty(width), np.empty((2, width), np.int64)
         room = width if form.marks else 0
-        marked = np.full((each, room, max(MOST_BINS, len(form.counts))), -1, np.int64)
+        marked = np.empty((each, room, max(MOST_BINS, len(form.counts))), np.int64)
         groups, weights = _rows_of(tuple(targets))
-        bin_counts = np.zeros((room if len(form.counts) == 2 else 0, MOST_BINS), np.int64)
+        bin_counts = np.empty((room if len(form.counts) == 2 else 0, MOST_BINS), np.int64)
         table, unit = table_of(n)
+        same_as = np.empty(width, np.int64)
         tested = tested_bins_for(n, len(form.counts))
         over_columns(
             lambda lo, hi: relevance(
                 *block.arrays, has_no_order(block), bins_for(n), tested, groups, weights,
                 form.counts, form.norms, form.low_sums, table, MOST_MARKED, lo, hi, shares, n_bins,
-                inverses, statistic, information, freedoms, fisher_p, marked, bin_counts,
+                inverses, statistic, information, freedoms, fisher_p, marked, bin_counts, same_as,
             ),
             block.spans,
         )  # fmt: skip
+        own = np.flatnonzero(same_as == np.arange(width))
+        if len(own) < width:
+            places = np.empty(width, np.int64)
+            places[own] = np.arange(len(own))
+            same_as = places[same_as]
+            shares, statistic, fisher_p = shares[..., own], statistic[:, own], fisher_p[:, own]
+            information, freedoms = information[:, own], freedoms[own]
+            n_bins, inverses = n_bins[own], inverses[own]
+            if room:
+                marked = marked[:, own]
+                bin_counts = bin_counts[own] if len(bin_counts) else bin_counts
         nats = information / unit * math.log(2.0) - freedoms / 2
 
         def of_cells(form: TargetForm, picks: Ints) -> Floats:
-            p = np.empty(len(picks))
+            p, picks = np.empty(len(picks)), own[picks]
             if len(picks):
                 s = shape(block, picks, tested)
                 listed = s.indptr, s.rows, s.codes, s.level_counts, s.n_bins, s.backgrounds
@@ -197,14 +224,14 @@ class AnyShape(Measure):
             return p
 
         def of_ranks(form: TargetForm, picks: Ints) -> Floats:
-            p = np.empty(len(picks))
+            p, picks = np.empty(len(picks)), own[picks]
             if len(picks):
                 ranks = shape(block, picks, tested).ranks(n)
                 rare = int(np.argmin(form.counts))
                 rank_sum_tests(ranks, form.groups, rare, int(form.counts[rare]), p)
             return p
 
-        return [
+        found = [
             combine(
                 form, shares[i], n_bins, inverses, statistic[i], nats[i],
                 ExactTests.of(form, n_bins, fisher_p[i], marked[i], bin_counts),
@@ -212,6 +239,7 @@ class AnyShape(Measure):
             )
             for i, form in enumerate(forms)
         ]  # fmt: skip
+        return found, same_as if len(own) < width else None
 
     def for_adjusted(self, target: Target) -> Measure:
         """Return the measure as it is used with a target that has weights or covariates."""
