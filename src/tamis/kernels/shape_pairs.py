@@ -44,6 +44,7 @@ def pair_shapes(
     own = np.empty((level_counts.shape[1], n_groups), np.int64)
     sums, part, products = np.empty(len(norms)), np.empty(len(norms)), np.empty(n_slots)
     occupied = np.empty(level_counts.shape[1], np.int64)
+    column = np.empty((level_counts.shape[1], 2), np.int64)
     widest = 0
     for i in range(lo, hi):
         widest = max(widest, n_bins[which[i]])
@@ -88,7 +89,7 @@ def pair_shapes(
                     slot_joint[s], slot_backgrounds[s], slot_bases[s], slot_squares[s],
                     slot_exact[s], slot_parts, s, own, width, alone, joint, background, bases[j],
                     squares[j], exact[j], part, products[s], n, n_groups, freedom, entropies,
-                    per_nat, given, occupied,
+                    per_nat, given, occupied, column,
                 )  # fmt: skip
                 if given:
                     out[1, to + i, place] = rounded_worth(one)
@@ -115,13 +116,18 @@ def _own_table(
 def _evaluate(
     counts, classes, first_cell, end_cell, kept_alone, kept_joint, kept_background, kept_base,
     kept_squares, kept_exact, kept_parts, kept, own, width, alone, joint, background, base, squares,
-    exact, part, product, n, n_groups, freedom, entropies, per_nat, given, occupied,
+    exact, part, product, n, n_groups, freedom, entropies, per_nat, given, occupied, column,
 ):  # fmt: skip
     """Return the dependence of a column and a kept one, and what each says beyond the other."""
     # Sliced here and not by the caller, so that Numba does not update reference counts.
     cells, margin = counts[first_cell:end_cell], classes[first_cell:end_cell]
-    _complete(cells, margin, own, n_groups, kept_background, background)
-    pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied, width)
+    if n_groups == 2:
+        pairs, triples, df = _two_class_sums(
+            cells, margin, own, width, kept_background, background, entropies, occupied, column
+        )
+    else:
+        _complete(cells, margin, own, n_groups, kept_background, background)
+        pairs, triples, df = _joint_sums(cells, margin, n_groups, entropies, occupied, width)
     rounding = ROUNDING * (width + 2) * (len(margin) + 2) * (n_groups + 1)
     other_df = _degrees_given(own, width, n_groups, occupied) if given else 0
     return _conclude(
@@ -297,6 +303,52 @@ def _joint_sums(cells, margin, n_groups, entropies, occupied, width):
         for c in range(n_groups):
             classes += margin[cell, c] > 0
         df += (met - 1) * (classes - 1)
+    return pairs, triples, df
+
+
+@inline
+def _two_class_sums(
+    cells, margin, own, width, background, own_background, entropies, occupied, column
+):  # fmt: skip
+    """Return what `_complete` and `_joint_sums` give for two classes; most counts are zero.
+
+    `column` is scratch for the rows of each own bin that the background of the kept column has.
+    """
+    pairs, triples, df = 0, 0, 0
+    for a in range(width):
+        occupied[a], column[a, 0], column[a, 1] = 0, own[a, 0], own[a, 1]
+    for cell in range(len(margin)):
+        if cell == background:
+            continue
+        rest, other_rest, met = margin[cell, 0], margin[cell, 1], 0
+        classes = int(rest > 0) + int(other_rest > 0)
+        for a in range(width):
+            one, other = np.int64(cells[cell, 2 * a]), np.int64(cells[cell, 2 * a + 1])
+            if a == own_background or one + other == 0:
+                continue
+            rest, other_rest, met = rest - one, other_rest - other, met + 1
+            occupied[a], column[a, 0], column[a, 1] = (
+                occupied[a] + 1, column[a, 0] - one, column[a, 1] - other
+            )  # fmt: skip
+            triples += entropies[one] + entropies[other]
+            pairs += entropies[one + other]
+        if own_background >= 0 and rest + other_rest > 0:
+            met += 1
+            occupied[own_background] += 1
+            column[own_background, 0] -= rest
+            column[own_background, 1] -= other_rest
+            triples += entropies[rest] + entropies[other_rest]
+            pairs += entropies[rest + other_rest]
+        df += (met - 1) * (classes - 1)
+    if background >= 0:
+        met = 0
+        for a in range(width):
+            one, other = column[a, 0], column[a, 1]
+            met += one + other > 0
+            occupied[a] += one + other > 0
+            triples += entropies[one] + entropies[other]
+            pairs += entropies[one + other]
+        df += (met - 1) * (int(margin[background, 0] > 0) + int(margin[background, 1] > 0) - 1)
     return pairs, triples, df
 
 
