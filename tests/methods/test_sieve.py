@@ -121,9 +121,6 @@ class LookUpPanel(Panel):
     def add(self, column: int) -> None:
         self._kept.append(column)
 
-    def add_some(self, columns: Any, picks: npt.NDArray[np.intp]) -> None:
-        self._kept += [columns[i] for i in picks]
-
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         self._kept = [f for i, f in enumerate(self._kept) if i not in set(positions.tolist())]
 

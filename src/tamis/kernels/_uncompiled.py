@@ -36,13 +36,14 @@ CALL, PROCESS = 0.5, 2.0
 LONGEST, LARGEST = 100_000, 300_000
 
 _CHECKED = {
+    "beta_tails": "upper_tails",
     "bin_cells": "least_of_cells",
     "compressed_checks": "first_broken",
     "correlation": "centre dense_relevance pair_correlation relevance",
     "exact_counts": "attained exact_tests",
     "exact_tests": "gate_columns mark_open test_columns test_many_levels test_whole_levels",
     "gate_levels": "invest shares_of",
-    "hashing": "hash_columns hash_names",
+    "hashing": "checksum_parts hash_columns hash_names",
     "information": "dense_relevance pair_information relevance relevance_by_value",
     "levels": "compress encode encode_whole",
     "rank_sums": "rank_sum_tests",
@@ -52,7 +53,7 @@ _CHECKED = {
     "shape_pairs": "list_columns pair_shapes",
     "shapes": "relevance shape_columns",
     "walk": "walk_correlations walk_information",
-    "worth": "enter leave",
+    "worth": "enter leave mark_ties",
 }
 
 #: The kernels that run in Python, with all that they call.

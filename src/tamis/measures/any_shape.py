@@ -683,10 +683,6 @@ class ShapePanel(RowListPanel):
         """Keep a prepared column; its entries are listed when a newcomer is compared with all."""
         self._waiting.append((column.columns, column.i))
 
-    def add_some(self, columns: ShapedColumns, picks: npt.NDArray[np.intp]) -> None:
-        """Keep some of the prepared columns."""
-        self._waiting += [(columns, i) for i in picks.tolist()]
-
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
         listed = len(self._live)

@@ -405,8 +405,8 @@ class Newcomers:
         pool.features, pool.slots, pool.is_kept = features, slots, is_kept
         if len(gone):
             pool.panel.drop(gone)
-        panel: Any = pool.panel
-        panel.add_some(self.columns, self.first + new)
+        for i in (self.first + new).tolist():
+            pool.panel.add(self.columns[i])
         t.keys[slots[n - len(new) :]] = content_keys(self.columns, self.first + new)
         pool.relevance, pool.keys = t.relevance[slots], t.keys[slots]
 
