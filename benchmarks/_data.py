@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from benchmarks._harness import ROOT
+from benchmarks._harness import ROOT, MissingError
 
 SHARED = ROOT.parent / "shared" / "data"
 
@@ -53,6 +53,8 @@ WORKLOADS = {
 def load_real(name: str) -> tuple[Any, npt.NDArray[Any]]:
     """Return the training rows of a set in the shared folder; all rows if it is not split."""
     folder = SHARED / name
+    if not folder.is_dir():
+        raise MissingError(f"it needs the data set {name}, which is not beside the project")
     meta = json.loads((folder / "meta.json").read_text())
     y = np.load(folder / "y.npy")
     X = sp.load_npz(folder / "X.npz") if "CSR" in meta["format"] else np.load(folder / "X.npy")

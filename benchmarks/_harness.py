@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -12,14 +14,60 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from benchmarks import _history
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench-results"
+RESULTS = Path(os.environ.get("TAMIS_BENCH_RESULTS", ROOT / "bench-results"))
+#: Exit code of a benchmark that lacks what it needs.
+SKIPPED = 77
+#: Imported first, so this is about when the process began.
+BEGUN = time.perf_counter()
 
 Row = Mapping[str, Any]
+
+
+class MissingError(Exception):
+    """Something that a benchmark needs is not here; the sentence says what."""
+
+
+def is_short() -> bool:
+    """Return whether this is the short form of a benchmark, which `make bench` runs."""
+    return bool(os.environ.get("TAMIS_BENCH_SHORT"))
+
+
+def load(name: str) -> ModuleType:
+    """Import a module; in the short form, benchmarks get the constants of their ``SHORT``."""
+    module = importlib.import_module(name)
+    if is_short():
+        package = name.partition(".")[0]
+        for one in [vars(sys.modules[key]) for key in sys.modules if key.startswith(f"{package}.")]:
+            one.update(one.get("SHORT", {}))
+    return module
+
+
+def call(name: str) -> int:
+    """Run a benchmark; return 0, or `SKIPPED` if the last line says what it lacks.
+
+    When it is stopped, processes that it started are, too.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        load(name).main()
+    except MissingError as error:
+        print(f"skipped: {error}", flush=True)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "tamis", "benchmarks"):
+            raise
+        print(f"skipped: it needs the package {package}, which is not installed", flush=True)
+    except KeyboardInterrupt:
+        return 130
+    else:
+        return 0
+    return SKIPPED
 
 
 def best_of(rounds: int, *jobs: Callable[[], object]) -> list[float]:
@@ -63,9 +111,10 @@ def in_own_process(module: str, function: str, *arguments: Any) -> Any:
     Arguments and result are passed as JSON.
     """
     code = (
-        "import importlib, json, sys\n"
+        "import json, sys\n"
+        "from benchmarks._harness import load\n"
         "module, function, arguments = sys.argv[1:]\n"
-        "call = getattr(importlib.import_module(module), function)\n"
+        "call = getattr(load(module), function)\n"
         "print(json.dumps(call(*json.loads(arguments))))\n"
     )
     command = [sys.executable, "-c", code, module, function, json.dumps(arguments)]
@@ -109,10 +158,11 @@ class Report:
     def __init__(self, name: str, description: str, folder: Path = RESULTS) -> None:
         self.name = name
         self._folder = folder
-        self._markdown = [f"# {name}", "", description.splitlines()[0]]
+        self._description = description.splitlines()[0]
+        self._markdown = [f"# {name}", "", self._description]
         self._tables: dict[str, Sequence[Row]] = {}
         self._notes: list[str] = []
-        print(f"\n# {name}\n\n{description.splitlines()[0]}", flush=True)
+        print(f"\n# {name}\n\n{self._description}", flush=True)
         self.note(f"load average before: {_load()}")
 
     def table(self, title: str, rows: Sequence[Row]) -> None:
@@ -126,19 +176,24 @@ class Report:
         self._emit(f"\n{sentence}")
 
     def save(self) -> Path:
-        """Write NAME.md and NAME.json; return the path of the Markdown file."""
+        """Write NAME.md and NAME.json (NAME-short of the short form); return the first path."""
         self.note(f"load average after: {_load()}")
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {
             "name": self.name,
+            "short": is_short(),
+            "description": self._description,
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(time.perf_counter() - BEGUN, 1),
+            "cpu": round(sum(os.times()[:4]), 1),
             "machine": _machine(),
             "tables": self._tables,
             "notes": self._notes,
         }
-        (self._folder / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n")
+        stem = f"{self.name}-short" if is_short() else self.name
+        (self._folder / f"{stem}.json").write_text(json.dumps(content, indent=1) + "\n")
         _history.append(self._folder, content)
-        path = self._folder / f"{self.name}.md"
+        path = self._folder / f"{stem}.md"
         path.write_text("\n".join(self._markdown) + "\n", encoding="utf-8")
         return path
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._harness import MissingError
+
 VARIABLE = re.compile(r"variable\s+(\S+)\s*\{\s*type\s+discrete\s*\[\s*\d+\s*\]\s*\{([^}]*)\}")
 PROBABILITY = re.compile(r"probability\s*\(\s*([^|)]+?)\s*(?:\|\s*([^)]*?))?\s*\)\s*\{([^}]*)\}")
 
@@ -47,8 +49,8 @@ class Network:
         """Read a network by its name, such as "alarm"."""
         models = folder()
         if models is None:
-            raise SystemExit(
-                'the networks come with pgmpy: pip install --no-deps "pgmpy<1", then try again'
+            raise MissingError(
+                'it needs networks that come with pgmpy: pip install --no-deps "pgmpy<1"'
             )
         return cls.parse(gzip.decompress((models / f"{name}.bif.gz").read_bytes()).decode())
 

@@ -16,6 +16,10 @@ from benchmarks._harness import Report, best_of
 from benchmarks.growth import grow
 from tamis import AlphaInvesting
 
+SHAPES = ((500, 500, 5), (500, 2_000, 20), (2_000, 1_000, 40))
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SHAPES": SHAPES[:2]}
+
 
 def from_scratch(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
     """Select by the program's variant, with one full fit per feature."""
@@ -59,8 +63,7 @@ def against_scratch(n_rows: int, n_columns: int, informative: int) -> dict[str, 
 
 def main() -> None:
     report = Report("alpha_investing", __doc__)
-    shapes = ((500, 500, 5), (500, 2_000, 20), (2_000, 1_000, 40))
-    report.table("Against a fit from scratch", [against_scratch(*shape) for shape in shapes])
+    report.table("Against a fit from scratch", [against_scratch(*shape) for shape in SHAPES])
     grow(report, lambda X, y: AlphaInvesting().fit(X, y), counted=("p_values",))
     report.save()
 

@@ -6,19 +6,21 @@ passes should be 1 %. Fills the tables of docs/any-shape.md.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks._docs import fill
+from benchmarks._harness import Report, table
 from tamis.core.target import Target
 from tamis.measures import AnyShape, FisherZ
 
 Make = Callable[[np.random.Generator, int, int], Any]
 
-COLUMNS, BLOCK, ALPHA = 100_000, 2_000, 0.01
+COLUMNS, BLOCK, ALPHA, DRAWS = 100_000, 2_000, 0.01, 2_000
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"COLUMNS": 2_000, "DRAWS": 200}
 
 
 # --- targets -------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ NOISE: dict[str, tuple[Any, Make]] = {
 }
 
 
-def share_passing(design: str, columns: int = COLUMNS, alpha: float = ALPHA) -> list[float]:
+def share_passing(design: str, columns: int, alpha: float = ALPHA) -> list[float]:
     """Return the share of noise columns that passes AnyShape, and FisherZ."""
     y, make = NOISE[design]
     target = Target.of(y, task="regression" if y.dtype.kind == "f" else "classification")
@@ -168,21 +170,23 @@ def share_found(shape: Callable[[Any], Any], n: int, weight: float, draws: int) 
 
 def main() -> None:
     """Print both tables and write them into the documentation."""
-    lines = ["| noise | AnyShape | FisherZ |", "|---|---:|---:|"]
+    report, lines = Report("any_shape", __doc__), list[dict[str, Any]]()
     for design in NOISE:
-        ours, theirs = share_passing(design)
-        lines.append(f"| {design} | {100 * ours:.2f} % | {100 * theirs:.2f} % |")
-        print(lines[-1], flush=True)
-    fill("any-shape.md", "noise", "\n".join(lines))
-    lines = ["| 2 classes and | rows | AnyShape | FisherZ |", "|---|---:|---:|---:|"]
+        ours, theirs = share_passing(design, COLUMNS)
+        line = {"noise": design, "AnyShape": f"{100 * ours:.2f} %"}
+        lines.append(line | {"FisherZ": f"{100 * theirs:.2f} %"})
+    report.table("Noise that passes a test at 1 %", lines)
+    fill("any-shape.md", "noise", table(lines))
+    lines = []
     for name, (shape, weight) in SHAPES.items():
         for n in (60, 100, 200):
-            ours, theirs = share_found(shape, n, weight, 2_000)
-            lines.append(f"| {name} | {n:,} | {ours:.2f} | {theirs:.2f} |")
-            print(lines[-1], flush=True)
-    fill("any-shape.md", "found", "\n".join(lines))
+            ours, theirs = share_found(shape, n, weight, DRAWS)
+            line = {"2 classes and": name, "rows": n}
+            lines.append(line | {"AnyShape": f"{ours:.2f}", "FisherZ": f"{theirs:.2f}"})
+    report.table("Draws in which it is found", lines)
+    fill("any-shape.md", "found", table(lines))
+    report.save()
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     main()

@@ -7,7 +7,6 @@ a table of docs/any-shape.md.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +14,15 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks._docs import fill
+from benchmarks._harness import Report, table
 from tamis.core.blocks import ColumnBlock
 from tamis.core.covariates import Covariates
 from tamis.core.target import Target
 from tamis.measures import AnyShape, FisherZ
 
 COLUMNS, DRAWS, ALPHA = 20_000, 100, 0.01
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"COLUMNS": 1_000, "DRAWS": 5}
 
 Rng = np.random.Generator
 
@@ -131,15 +133,15 @@ def share_passing(n: int, draw: Callable[..., Any], kind: str) -> Any:
 
 def main() -> None:
     """Print the table and write it into the documentation."""
-    lines = ["| target | columns | AnyShape | FisherZ |", "|---|---|---:|---:|"]
+    report, lines = Report("any_shape_given", __doc__), list[dict[str, Any]]()
     for design, n, draw, kind in DESIGNS:
         ours, theirs = (f"{100 * share:.2f} %" for share in share_passing(n, draw, kind))
         theirs = "" if "missing" in kind else theirs
-        lines.append(f"| {design} | {kind} | {ours} | {theirs} |")
-        print(lines[-1], flush=True)
-    fill("any-shape.md", "given", "\n".join(lines))
+        lines.append({"target": design, "columns": kind, "AnyShape": ours, "FisherZ": theirs})
+    report.table("Noise that passes a test at 1 %", lines)
+    fill("any-shape.md", "given", table(lines))
+    report.save()
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     main()

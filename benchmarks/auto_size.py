@@ -17,8 +17,11 @@ import tamis
 from benchmarks._harness import Report
 from benchmarks._streams import X1, X2
 
+STREAMS = (X1, X2)
 ROWS, TEST_ROWS = 100_000, 10_000
 LEARNERS = ("SOFS", "PET", "FOFS")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROWS": 5_000, "TEST_ROWS": 1_000, "STREAMS": (X1,)}
 
 
 def close_sizes(informative: int) -> list[int]:
@@ -49,7 +52,7 @@ def one(model: Any, what: str, train: Any, test: Any, good: Any) -> dict[str, An
 
 def main() -> None:
     report = Report("auto_size", __doc__)
-    for stream in (X1, X2):
+    for stream in STREAMS:
         name, informative, good = stream.name, stream.informative, stream.good
         X, y = stream.matrix(0, ROWS + TEST_ROWS)
         train, test = (X[:ROWS], y[:ROWS]), (X[ROWS:], y[ROWS:])

@@ -16,9 +16,12 @@ from benchmarks._harness import Report
 from benchmarks.fcbf import load
 from tamis import CFS, LARS, MRMR, ReliefF
 
+SET = "leukemia_disc"
 PICKS, PEER_PICKS = 100, 3
 #: scikit-feature's CFS takes minutes on thousands of columns.
 CFS_COLUMNS = 150
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"PICKS": 20, "PEER_PICKS": 1, "CFS_COLUMNS": 50, "SET": "colon"}
 
 
 def clocked(work: Callable[[], object]) -> tuple[float, float]:
@@ -103,7 +106,7 @@ def lars(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
 def main() -> None:
     report = Report("batch_filters", __doc__)
-    shown, X, y = load("leukemia_disc")
+    shown, X, y = load(SET)
     rows = [lars(shown, X, y)]
     try:
         rows = [mrmr(shown, X, y), relief(shown, X, y), cfs(shown, X, y), *rows]

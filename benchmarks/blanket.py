@@ -6,7 +6,6 @@ Fills the table of docs/trust.md. The networks come with pgmpy, of which only th
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from typing import Any
@@ -14,10 +13,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks._docs import fill
+from benchmarks._harness import Report, table
 from benchmarks._networks import Network
 from tamis import HITONPC, OSFS, FastOSFS
 
 NETWORKS, ROWS = ("alarm", "child", "insurance", "hailfinder"), 8_000
+WIDE = 1_000
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"NETWORKS": ("child",), "ROWS": 2_000, "WIDE": 200}
 NEAR, FULL = {"blanket": "parents-children"}, {"blanket": "full"}
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "HITON-PC": (HITONPC, NEAR),
@@ -70,31 +73,28 @@ def seconds_of(columns: int, rows: int = 2_000) -> float:
 def main() -> None:
     """Print the table, write it into the documentation, and print a time."""
     warnings.simplefilter("ignore")  # about tests with too few rows
-    lines = [
-        "| network | method | parents and children: precision | recall | blanket: precision | "
-        "recall |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for name in NETWORKS:
-        network = Network.load(name)
-        data = network.sample(ROWS)
-        for title, (method, options) in METHODS.items():
-            means = judged(network, data, method, options).mean(axis=0)
-            cells = " | ".join(f"{share:.2f}" for share in means)
-            lines.append(f"| {name} ({len(network.names)} nodes) | {title} | {cells} |")
-            print(lines[-1], flush=True)
-    fill("trust.md", "blanket", "\n".join(lines))
-    print("\nThe columns in the opposite order:")
-    for name in NETWORKS:
-        network = Network.load(name)
-        data = network.sample(ROWS)[:, ::-1].copy()
-        for title, (method, options) in METHODS.items():
-            means = judged(network.reversed(), data, method, options).mean(axis=0)
-            print(f"| {name} | {title} |", " | ".join(f"{share:.2f}" for share in means), "|")
+    report = Report("blanket", __doc__)
+    names = ("parents and children: precision", "their recall", "blanket: precision", "its recall")
+    for backwards in (False, True):
+        lines = list[dict[str, Any]]()
+        for name in NETWORKS:
+            network = Network.load(name)
+            data = network.sample(ROWS)
+            if backwards:
+                network, data = network.reversed(), data[:, ::-1].copy()
+            for title, (method, options) in METHODS.items():
+                means = judged(network, data, method, options).mean(axis=0)
+                cells = {what: f"{share:.2f}" for what, share in zip(names, means, strict=True)}
+                about = f"{name} ({len(network.names)} nodes)"
+                lines.append({"network": about, "method": title, **cells})
+        report.table("The columns in the opposite order" if backwards else "Blankets", lines)
+        if not backwards:
+            fill("trust.md", "blanket", table(lines))
     seconds_of(100)
-    print(f"1,000 columns, 2,000 rows: {seconds_of(1_000):.1f} s")
+    wide = {"method": "HITON-PC with spouses", "columns": WIDE, "seconds": seconds_of(WIDE)}
+    report.table("One target among many columns, 2,000 rows", [wide])
+    report.save()
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     main()

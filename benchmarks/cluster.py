@@ -240,6 +240,14 @@ def checked(store: ColumnStore, lines: list[dict[str, Any]], costs: Costs) -> li
     return found
 
 
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "DENSE_COLUMNS": 5_000,
+    "MAKERS": {"dense": MAKERS["dense"]},
+    "RECORDED": RESULTS / "cluster-tasks-short.json",
+}
+
+
 def main() -> None:
     report = Report("cluster", __doc__ or "")
     requested = os.environ.get("CLUSTER_SETS", ",".join(MAKERS))

@@ -30,6 +30,8 @@ ALL_SETS = (
 )
 SETS = os.environ.get("SETS", ALL_SETS)
 FOLDS = 3
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"LIMIT": 100, "SETS": "colon"}
 
 
 def ways(n_rows: int) -> dict[str, Callable[[], Any]]:

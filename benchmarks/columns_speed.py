@@ -288,6 +288,10 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 }
 
 
+#: The short form, for `make bench`: without the first fits, which compile everything.
+SHORT = {"PARTS": dict(list(PARTS.items())[:-1])}
+
+
 def main() -> None:
     """Print the tables and write them into docs/speed.md."""
     report, text = Report("columns_speed", __doc__), []

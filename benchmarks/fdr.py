@@ -29,6 +29,8 @@ from tamis.methods.gates import GATES
 from tamis.sources.arrays.in_memory import MemorySource
 
 FDR = 0.1
+#: Millions of tests, and finds.
+COST = (30, 100_000)
 
 #: Sets, their measures, and the number of permutations: fewer where a set is large.
 NOISE = {
@@ -43,7 +45,7 @@ TABLES = 20
 
 def main() -> None:
     report = Report("fdr", __doc__)
-    report.table("Cost of LORD++", [in_own_process("benchmarks.fdr", "cost", 30, 100_000)])
+    report.table("Cost of LORD++", [in_own_process("benchmarks.fdr", "cost", *COST)])
     if not SHARED.is_dir():
         report.note("the real sets are not here, so the other tables are left out")
         report.save()
@@ -189,6 +191,12 @@ def design(name: str, seed: int) -> tuple[Any, Any, Any, int]:
 DESIGNS = {
     "dorothea": 10, "news20_rebuilt": 5, "prostate": 20, "leukemia": 20, "independent noise": 30,
 }  # fmt: skip
+#: The short form, for `make bench`.
+SHORT = {
+    "COST": (3, 10_000),
+    "NOISE": {"dexter": ("categories", 5), "leukemia": ("numbers", 10)},
+    "DESIGNS": {"leukemia": 1, "independent noise": 1},
+}
 
 
 def planted() -> Iterator[dict[str, Any]]:

@@ -28,6 +28,11 @@ L1: dict[str, Any] = (
 )
 
 
+SHAPES = ((500, 2_000, 10, 0.06), (2_000, 1_000, 40, 0.02), (2_000, 600, 100, 0.01))
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SHAPES": SHAPES[:1]}
+
+
 class FromZero(PenalisedLogistic):
     """Our optimiser, with its weights reset before each fit."""
 
@@ -100,8 +105,7 @@ def against_peers(n_rows: int, n_columns: int, informative: int, penalty: float)
 
 def main() -> None:
     report = Report("grafting", __doc__)
-    shapes = ((500, 2_000, 10, 0.06), (2_000, 1_000, 40, 0.02), (2_000, 600, 100, 0.01))
-    report.table("Against fits from zero", [against_peers(*shape) for shape in shapes])
+    report.table("Against fits from zero", [against_peers(*shape) for shape in SHAPES])
     grow(report, lambda X, y: Grafting(0.05).fit(X, y), counted=("gradients", "sweeps"))
     report.save()
 

@@ -20,6 +20,9 @@ from tamis import GroupSAOLA, MutualInformation
 
 #: Columns in a group.
 GROUP = 100
+SHAPES = ((500, 1_000), (2_000, 2_000))
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SHAPES": SHAPES[:1]}
 
 
 def labels(n_columns: int) -> npt.NDArray[np.int64]:
@@ -89,7 +92,7 @@ def main() -> None:
     report = Report("group_saola", __doc__)
     report.table(
         "Against plain NumPy, GroupSAOLA(MutualInformation())",
-        [against_plain(500, 1_000), against_plain(2_000, 2_000)],
+        [against_plain(*shape) for shape in SHAPES],
     )
     report.note(f"Groups of {GROUP} columns, here and below.")
     grow(report, lambda X, y: GroupSAOLA().fit(X, y, groups=labels(X.shape[1])))

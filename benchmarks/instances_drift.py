@@ -29,6 +29,13 @@ LEARNERS: dict[str, Any] = {
     "PET": tamis.PET(),
     "FOFS": tamis.FOFS(),
 }
+#: Sets that are ordered in time.
+REAL = ("electricity", "tick_reuters")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "LEARNERS": {name: LEARNERS[name] for name in ("RowSieve, drift=0.002", "SOFS")},
+    "REAL": (),
+}
 
 Case = tuple[Any, Any, int, list[int]]
 
@@ -61,11 +68,11 @@ def generated() -> dict[str, Case]:
 def real() -> dict[str, Case]:
     """Return the sets that are ordered in time, if they are available."""
     found: dict[str, Case] = {}
-    if (SHARED / "electricity").is_dir():
+    if "electricity" in REAL and (SHARED / "electricity").is_dir():
         X, y, _ = load("electricity")
         with_ones = np.column_stack([X - X[:1000].mean(axis=0), np.ones(len(X))])
         found["electricity"] = (sp.csr_matrix(with_ones), y, 5, [])
-    if (SHARED / "tick_reuters").is_dir():
+    if "tick_reuters" in REAL and (SHARED / "tick_reuters").is_dir():
         X, y, _ = load("tick_reuters")
         found["tick_reuters"] = (X.tocsr(), y, 100, [])
     return found

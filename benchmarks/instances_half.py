@@ -40,6 +40,8 @@ SETS: dict[str, tuple[tuple[int, ...], int]] = {
 #: Rows of the generated streams.
 ROWS = 30_000
 STREAMS = {stream.name: stream for stream in (_streams.X1, _streams.X1_RARE)}
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SETS": {"digits": ((5, 20), 1)}}
 
 
 def as_float16(values: Any) -> Any:

@@ -27,6 +27,8 @@ from benchmarks.instance_curves import load
 
 SETS = ("basehock", "pcmac_asu", "a9a")
 ROWS, KEPT, GROUPS = 1_000, 50, 10
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SETS": SETS[-1:], "ROWS": 200}
 
 
 def learners() -> dict[str, Callable[[], Any]]:

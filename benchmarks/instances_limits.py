@@ -6,6 +6,7 @@ picked on the first fifth of the training rows, by progressive validation.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ from benchmarks._docs import fill
 from benchmarks._harness import Report, table
 from benchmarks.instances import GRIDS, TEST_ROWS
 
+STREAM, SIZES, SIZES_OF_COPIES = _streams.X1_RARE, (50, 200, 1000), (100, 200)
 FLOORS = (0.0, 0.003, 0.03)
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "STREAM": replace(STREAM, rows=5_000),
+    "SIZES": (50,),
+    "SIZES_OF_COPIES": (100,),
+}
 SETTINGS: dict[str, tuple[str, list[dict[str, float]]]] = {
     "RowSieve": ("RowSieve", GRIDS["RowSieve"]),
     "RowSieve, floor tuned": (
@@ -56,16 +64,16 @@ def lines_of(what: str, kept: int, train: Any, test: Any, good: Any) -> list[dic
 
 def main() -> None:
     report = Report("instances_limits", __doc__)
-    stream = _streams.X1_RARE
+    stream = STREAM
     X, y = stream.matrix(0, stream.rows)
     T, z = stream.matrix(stream.rows, stream.rows + TEST_ROWS)
     number = np.full(stream.columns + stream.informative, -1)
     number[stream.good] = number[stream.columns :] = np.arange(stream.informative)
     lines = []
-    for kept in (50, 200, 1000):
+    for kept in SIZES:
         lines += lines_of("rare features", kept, (X, y), (T, z), number)
     twice, test = with_copies(X, stream.good), with_copies(T, stream.good)
-    for kept in (100, 200):
+    for kept in SIZES_OF_COPIES:
         lines += lines_of("each informative feature twice", kept, (twice, y), (test, z), number)
     report.table("test accuracy %", lines)
     fill("row-sieve.md", "limits", table(lines))

@@ -28,6 +28,10 @@ from benchmarks._harness import Report, table
 
 LEARNERS = ("SOFSRegressor", "PETRegressor", "OGDRegressor", "AROWRegressor")
 
+ROWS = 50_000
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROWS": 2_000}
+
 Data = tuple[str, Any, Any, int]
 
 
@@ -35,16 +39,16 @@ def sets() -> Iterator[Data]:
     """Yield name, rows, targets and how many features decide, or are to be kept."""
     rng = np.random.default_rng(0)
     for stream in (_streams.X1, _streams.X1_RARE):
-        X, _ = stream.matrix(0, 50_000)
+        X, _ = stream.matrix(0, ROWS)
         _, good, weights = stream._chosen()
         signal = X[:, good] @ weights
         name = "X1, a number" if stream is _streams.X1 else "X1, rare features, a number"
         yield name, X, 100 + signal + 0.5 * signal.std() * rng.normal(size=len(signal)), len(good)
-    X, _ = zipf_matrix(20_000, 100_000, 40)
+    X, _ = zipf_matrix(ROWS * 2 // 5, 100_000, 40)
     frequent = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]))[100:300:2]
     signal = X[:, frequent] @ rng.choice([-1.0, 1.0], len(frequent))
     yield "words", X.astype(np.float64), 7 + signal + 0.3 * rng.normal(size=len(signal)), 100
-    X, y = make_friedman1(20_000, 200, noise=1.0, random_state=0)
+    X, y = make_friedman1(ROWS * 2 // 5, 200, noise=1.0, random_state=0)
     yield "friedman1, 195 noise columns", X, y, 5
     X, y = load_diabetes(return_X_y=True)
     order = rng.permutation(len(y))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,13 @@ from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabyt
 from tamis.sources.stores.row_store import RowStore
 from tamis.sources.text.svmlight_rows import SvmlightSource
 
+SMALL = _streams.X3_SMALL
 GAMMAS = (30.0, 100.0, 300.0, 1e3, 1e4)
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "SMALL": replace(SMALL, rows=2_000, columns=10_000_000),
+    "GAMMAS": (300.0,),
+}
 #: Targets.
 SMALL_CPU, SMALL_MB, FULL_WALL, FULL_ACCURACY = 15.0, 5000.0, 132.94, 99.56
 
@@ -93,13 +100,15 @@ def lines_of(stream: _streams.Stream, folder: Path, text: bool) -> list[dict[str
 
 def main() -> None:
     report = Report("instances_scale", __doc__)
-    streams = [(_streams.X3_SMALL, True)]
+    streams = [(SMALL, True)]
     if os.environ.get("TAMIS_BENCH_FULL"):
         streams.append((_streams.X3, False))
     for stream, text in streams:
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
             lines = lines_of(stream, Path(folder), text)
-        report.table(f"{stream.name}: {stream.rows:,} rows, a billion columns, SOFS", lines)
+        report.table(
+            f"{stream.name}: {stream.rows:,} rows, {stream.columns:,} columns, SOFS", lines
+        )
         first = lines[0]
         if stream is _streams.X3:
             fits = first["wall s"] < FULL_WALL

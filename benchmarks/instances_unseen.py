@@ -37,6 +37,8 @@ SETS: dict[str, tuple[tuple[int, ...], int]] = {
     "tick_ijcnn1": ((3, 6, 12), 3),
 }
 LEARNERS = ("RowSieve", "SOFS", "PET", "FOFS")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SETS": {"spambase": ((5, 20), 1), "dna": ((10, 50), 1)}}
 
 
 def parts_of(name: str, repeats: int) -> Iterator[tuple[Rows, Rows]]:

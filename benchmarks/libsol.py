@@ -23,6 +23,9 @@ from benchmarks import _streams
 from benchmarks._harness import Report
 
 ROUNDS, ROUNDS_OF_LONG = 5, 2
+ROWS = _streams.X1.rows
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROUNDS": 1, "ROWS": 5_000}
 KEPT, GAMMA = _streams.X1.informative, 1000.0
 #: Target: CPU seconds in process, as a share of those of `sol_train`.
 TARGET = 0.6
@@ -96,7 +99,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as temporary:
         folder = Path(temporary)
         text = folder / "x1.svm"
-        _streams.X1.write_text(text, 0, _streams.X1.rows)
+        _streams.X1.write_text(text, 0, ROWS)
         title = f"{KEPT} kept, gamma={GAMMA:g}"
         report.table(f"X1, {title}", timed(jobs(text, folder, True), ROUNDS))
         if os.environ.get("TAMIS_BENCH_FULL"):

@@ -19,6 +19,8 @@ KEPT = (2, 4, 8, 16, 32, 64)
 COLUMNS = (1_000, 3_000, 10_000, 30_000, 100_000)
 ROWS = (100, 200, 400, 800, 1_600)
 SELECTORS = (OFSA3M, OFSDensity)
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROUNDS": 3, "KEPT": KEPT[:3], "COLUMNS": COLUMNS[:2], "ROWS": ROWS[:3]}
 
 
 def data(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:

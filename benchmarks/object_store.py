@@ -27,6 +27,8 @@ from tamis.sources.stores.column_store import ColumnStore
 
 LATENCY, ROUNDS = 0.02, 3
 MEGABYTES = int(os.environ.get("STORE_MEGABYTES", 400))
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"MEGABYTES": 10}
 
 
 class _Late(http.server.SimpleHTTPRequestHandler):

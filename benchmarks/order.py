@@ -35,6 +35,8 @@ METHODS: dict[str, type[tamis.SAOLA | tamis.FastOSFS | tamis.Sieve | tamis.OSFS]
 #: With thousands of relevant columns OSFS takes hours, because the least relevant come first.
 FEW_RELEVANT = ("colon", "pcmac_asu")
 ORDERS, FOLDS = 20, 5
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SETS": ("colon",), "FEW_RELEVANT": ("colon",), "ORDERS": 3}
 
 
 def kept(method: str, X: Any, y: Any, order: str, columns: Any) -> tuple[Any, tamis.Run]:

@@ -34,6 +34,13 @@ COLUMNS = (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000)
 #: OSFS tests every kept feature again whenever one arrives, so it gets fewer columns.
 FEWER = (1_000, 4_000, 16_000, 64_000)
 ROWS = (1_000, 4_000, 16_000, 64_000)
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "PAPERS": {"dorothea": PAPERS["dorothea"]},
+    "COLUMNS": COLUMNS[:4],
+    "FEWER": FEWER[:3],
+    "ROWS": ROWS[:3],
+}
 
 Test = Callable[[int, tuple[int, ...]], float]
 

@@ -23,6 +23,10 @@ from tamis.kernels.threads import thread_count
 from tamis.sources.text.svmlight_rows import SvmlightSource
 
 ROUNDS = 3
+#: At most so many rows.
+ROWS = 1_000_000
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROUNDS": 1, "ROWS": 2_000}
 
 #: Run in a new process, so that the peak is that of the transposition.
 TRANSPOSE = """
@@ -49,9 +53,9 @@ def data() -> tuple[str, Any, Any]:
     """Return a name, a CSR matrix and labels."""
     folder = SHARED / "news20_rebuilt"
     if folder.is_dir():
-        matrix = sp.load_npz(folder / "X.npz").tocsr().astype(np.float64)
-        return "news20", matrix, np.load(folder / "y.npy")
-    matrix, y = zipf_matrix(20_000, 1_400_000, 380)
+        matrix = sp.load_npz(folder / "X.npz").tocsr()[:ROWS].astype(np.float64)
+        return "news20", matrix, np.load(folder / "y.npy")[:ROWS]
+    matrix, y = zipf_matrix(min(ROWS, 20_000), 1_400_000, 380)
     return "generated", matrix.astype(np.float64), y
 
 

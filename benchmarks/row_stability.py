@@ -17,6 +17,8 @@ from tamis import stability
 
 SETS = ("colon", "prostate", "leukemia", "basehock")
 METHODS = {"SAOLA": "saola", "Fast-OSFS": "fast-osfs", "Sieve": "sieve"}
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"SETS": ("colon",)}
 
 
 def judge(name: str, method: str) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from tamis import SAOLA
 from tamis.measures import MutualInformation
 
 ROUNDS = 3
+PAPERS = ("dorothea", "thrombin")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"ROUNDS": 1, "PAPERS": ()}
 
 
 def measure(name: str, X: Any, y: Any) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def measure(name: str, X: Any, y: Any) -> dict[str, Any]:
 def main() -> None:
     report = Report("saola_paper_gate", __doc__)
     rows = []
-    for paper in ("dorothea", "thrombin"):
+    for paper in PAPERS:
         name, X, y = WORKLOADS[paper].load()
         rows.append(measure(name, sp.csc_matrix(X), y))
     if (SHARED / "ada").is_dir():

@@ -23,6 +23,8 @@ from tamis import SAOLA, FastOSFS, FisherZ, MutualInformation, Sieve
 
 #: Worlds, and draws of each design; more where few false features are kept.
 WORLDS, SEEDS, MANY_SEEDS = 3, 20, 100
+#: Columns of the table whose cost is measured.
+COLUMNS = 20_000
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,6 +104,13 @@ METHODS: Mapping[str, Callable[[], Any]] = {
 }
 #: They keep few false features, so more draws are needed to count them.
 FEW_FALSE = ("SAOLA, fdr=0.1", "Fast-OSFS")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {
+    "SEEDS": 2,
+    "MANY_SEEDS": 2,
+    "COLUMNS": 4_000,
+    "DESIGNS": DESIGNS[:1] + DESIGNS[2:3],
+}
 
 
 def judge(design: Design, method: str) -> dict[str, Any]:
@@ -146,8 +155,8 @@ def costs() -> list[dict[str, Any]]:
     """Time the same selection with and without worlds, in seconds of the processor."""
     rows = []
     rng = np.random.default_rng(0)
-    dense, classes = rng.normal(size=(500, 20_000)), rng.integers(0, 2, 500)
-    data = {"normal, 500 x 20,000": (dense, classes)}
+    dense, classes = rng.normal(size=(500, COLUMNS)), rng.integers(0, 2, 500)
+    data = {f"normal, 500 x {COLUMNS:,}": (dense, classes)}
     if (SHARED / "dorothea").is_dir():
         X, y = load_real("dorothea")
         data["dorothea, 800 x 100,000"] = sp.csc_matrix(X, dtype=float), np.asarray(y)

@@ -14,6 +14,9 @@ from tamis.sources.axis import write_store
 from tamis.sources.stores import column_store
 
 ROUNDS = 3
+PAPERS = ("news20", "kdd2010", "webspam")
+#: The short form, for `make bench`.
+SHORT: dict[str, Any] = {"PAPERS": ("news20",)}
 
 
 def main() -> None:
@@ -29,7 +32,7 @@ def main() -> None:
         spent += time.process_time() - begun
         return found
 
-    for paper in ("news20", "kdd2010", "webspam"):
+    for paper in PAPERS:
         name, X, y = WORKLOADS[paper].load()
         with tempfile.TemporaryDirectory() as folder:
             store = write_store(Path(folder) / "X.cols", tamis.open(X.tocsc(), y=y))

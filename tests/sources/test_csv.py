@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -369,3 +370,22 @@ def test_a_file_too_wide_for_the_memory_is_refused_before_it_is_filled(tmp_path,
     monkeypatch.setattr(csv_text, "available_bytes", lambda: 200 * 12_000.0)
     with pytest.raises(SourceError, match=r"a\.csv has 201 columns, which need about 0\.0 GB as"):
         tamis.open(path, target="y")
+
+
+def test_a_wide_file_is_converted_in_few_blocks(tmp_path):
+    """Each block costs something for each column, so that small ones would cost its square."""
+    n, p = 500, 4_000
+    values = np.random.default_rng(0).integers(0, 10, (n, p))
+    values[:, 0] = np.arange(n) % 2
+    lines = [",".join(map(str, row)) for row in values.tolist()]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join(["y", *(f"x{j}" for j in range(1, p))]), *lines, ""]))
+    assert path.stat().st_size > 3 * csv_text._BLOCK
+    source = open_csv(path, "y")
+    text = source._text
+    types = dict.fromkeys(text.names, pa.float64())
+    assert len(list(text.batches(types))) == 1
+    narrow = dict.fromkeys(text.names[:2], pa.float64())
+    assert sum(batch.num_rows for batch in text.batches(narrow)) == n
+    found = np.hstack([block.values for block in source.columns()])
+    np.testing.assert_array_equal(found, values[:, 1:])

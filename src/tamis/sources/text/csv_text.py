@@ -24,6 +24,11 @@ from tamis.sources.text_files import OF_WINDOWS, TextFile
 _PIECE = 1 << 20
 #: Initial number of bytes that Arrow parses at a time; it reads about thirty of these ahead.
 _BLOCK = 1 << 20
+#: Arrow converts a wide table column by column in each block, which costs as much for one row as
+#: for hundreds. So its blocks have about this many rows, up to so many bytes.
+_ROWS_OF_BLOCK, _WIDEST_BLOCK = 256, 1 << 23
+#: About how many bytes a value has, with its delimiter.
+_BYTES_PER_VALUE = 8
 #: Seconds to wait at most for Arrow's threads to let go of a text; they need about a millisecond.
 _LET_GO = 10.0
 
@@ -89,6 +94,8 @@ class CsvText:
         self._is_renamed, self._lenient = False, lenient
         self._ragged: dict[int, int] = {}
         self._block = min(_BLOCK, longest_line)
+        width = max(map(len, dialect.sample), default=0)
+        self._wide_block = min(_ROWS_OF_BLOCK * _BYTES_PER_VALUE * width, _WIDEST_BLOCK)
         self._refuse_too_wide()
         schema: Any = None
         while schema is None:
@@ -147,7 +154,7 @@ class CsvText:
 
         reading = pyarrow.csv.ReadOptions(
             use_threads=False,  # only then does Arrow report the row of an error; it is as fast
-            block_size=self._block,
+            block_size=max(self._block, self._wide_block) if types else self._block,
             column_names=None if self.header and not self._is_renamed else self.names,
             skip_rows_after_names=int(self._is_renamed),
             autogenerate_column_names=not self.header and not self.names,
