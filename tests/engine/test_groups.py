@@ -245,3 +245,15 @@ def test_days_fed_one_by_one_are_groups_of_their_own(tmp_path):
         selection.feed(tmp_path / f"days{day}")
     hand = selector().start(y).feed(data, groups=np.repeat([0, 1], [8, 16]))
     assert_same_log(selection.run.log, hand.log_, "two days")
+
+
+@pytest.mark.parametrize("empty", [None, np.nan, pd.NA])
+def test_a_column_without_a_group_is_refused(empty):
+    some = np.array(["a", empty, empty, "b"], dtype=object)
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
+    for attempt in (
+        lambda: selector().fit(X, y, groups=some),
+        lambda: selector().start(y).feed(X, groups=some),
+    ):
+        with pytest.raises(InputError, match=r"gives no group to column 1 \(counted from 0\)"):
+            attempt()

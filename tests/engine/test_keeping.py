@@ -109,6 +109,22 @@ def test_mrmr_counts_them_among_its_features():
     assert len(tamis.select(frame, tamis.ReliefF(5), y, keep=["n3", "n4"]).kept_names) == 5
 
 
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        (tamis.MRMR(n_features=1), ", but the features that you asked for are as many as "),
+        (tamis.MRMR(n_features=2), ", but the features that you asked for are as many as "),
+        (tamis.ReliefF(2), " is not above the cut, because the features that you asked for are "),
+        (tamis.RandomFeatures(2), " is not above the cut, because the features that you asked "),
+    ],
+)
+def test_others_are_told_that_there_is_no_room(selector, why):
+    frame, y = table()
+    run = tamis.select(frame, selector, y, keep=["n3", "n4"][: selector.n_features])
+    assert why in run.why("copy")
+    assert not any(word in run.why(name) for name in frame for word in ("nan", "{"))
+
+
 def test_categories_weights_covariates_and_gaps_go_with_it():
     frame, y = table()
     coded = tamis.select(frame, "saola", y, keep=["n3"], encode="mdlp")

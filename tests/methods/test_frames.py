@@ -218,3 +218,13 @@ def test_an_array_of_objects_that_holds_numbers_is_numbers():
     assert tamis.Sieve().fit(X, [0, 1] * 20).kept_.tolist()[0] == 0
     with pytest.raises(TypeError, match="argument must be"):
         tamis.Sieve().fit(np.array([[{}, 1], [2, 3]], dtype=object), [0, 1])
+
+
+def test_the_rows_stay_when_nothing_is_kept() -> None:
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=20)}, index=np.arange(20) + 7)
+    sel = tamis.SAOLA(alpha=1e-9).fit(frame, np.arange(20) % 2)
+    for kind in ("default", "pandas"):
+        with pytest.warns(UserWarning, match="No features were selected"):
+            left = sel.set_output(transform=kind).transform(frame)
+        assert left.shape == (20, 0)
+        assert left.index.equals(frame.index)

@@ -171,3 +171,18 @@ def test_it_stops_when_nothing_is_left_to_fit() -> None:
 def test_wrong_parameters_are_refused(selector) -> None:
     with pytest.raises(ParameterError, match="n_features=0 is not a whole number at least 1"):
         selector(0).fit(np.eye(4), [0, 0, 1, 1])
+
+
+def test_with_many_classes_the_relevance_of_a_kept_feature_is_from_the_path_that_took_it() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        y = rng.integers(0, 3, 30)
+        X = rng.normal(size=(30, 8))
+        X[:, 0] += y == 0
+        X[:, 1] += 2 * (y == 1)
+        found = LARS(4).fit(X, y)
+        paths = [LARS(4).fit(X, y == c) for c in range(3)]
+        for j in found.kept_:
+            at = [p.ranking_.tolist().index(j) if j in p.kept_ else 99 for p in paths]
+            first = paths[int(np.argmin(at))]
+            np.testing.assert_allclose(found.scores_[j], first.scores_[j], rtol=1e-6)

@@ -420,7 +420,18 @@ def group_labels(groups: Any, width: int) -> Any:
             f"groups of shape {labels.shape} were given for {width} columns; give one label for "
             "each column, or one for all"
         )
+    refuse_missing_labels(labels)
     return labels
+
+
+def refuse_missing_labels(labels: npt.NDArray[Any]) -> None:
+    """Raise an error if a column has no group: NaN is not even equal to itself."""
+    for column, label in enumerate(labels.ravel().tolist()):
+        if label is None or type(label).__name__ == "NAType" or label != label:
+            raise InputError(
+                f"groups gives no group to column {column} (counted from 0); give a label for each "
+                "column"
+            )
 
 
 def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, refuse_missing_labels
 from tamis.core.errors import InputError, ParameterError, SourceError, warn
 from tamis.core.files import reason
 from tamis.core.names import NameBook, Names
@@ -134,6 +134,7 @@ def labels_of(
         labels = np.full(width, as_labels(groups).item(), dtype=object)
     else:
         labels = as_labels(groups)
+    refuse_missing_labels(labels)
     if labels.shape != (width,):
         raise InputError(
             f"groups of shape {labels.shape} were given for {width} columns; give one label for "

@@ -61,16 +61,18 @@ class LARSRule(PathRule):
         """Walk along the path of each target."""
         columns = UnitColumns(table)
         first = np.full(table.width, np.inf)  # the step at which each was taken first
-        scores, collinear = np.zeros(table.width), np.ones(table.width, np.bool_)
+        scores, at_entry = np.zeros((2, table.width))
+        collinear = np.ones(table.width, np.bool_)
         for target in _targets(table.target):
             path = least_angle(columns, target, self.n_features)
             scores = np.maximum(scores, path.sizes)
             collinear &= path.collinear
             for step, (j, size) in enumerate(zip(path.taken, path.at_entry, strict=True)):
                 if step < first[j]:
-                    first[j], scores[j] = step, size
+                    first[j], at_entry[j] = step, size
         order = np.argsort(first, kind="stable")[: self.n_features]
         ranking = order[np.isfinite(first[order])]
+        scores[ranking] = at_entry[ranking]
         return self.found(ranking, scores, collinear)
 
 

@@ -116,6 +116,11 @@ class MRMRRule(CandidateRule):
             )
             if len(picks) < self.n_features and len(rest):
                 self._share(candidates, pick, rest, shared, most, whom)
+        if len(picks) == candidates.required:  # nothing was picked
+            features, relevance = candidates.features[rest], candidates.relevance[rest]
+            nothing = np.full(len(rest), np.nan)
+            log.append_many("no room", features, relevance, nothing, nothing)
+            return candidates.features[picks]
         whom = whom if len(picks) > 1 else whom * 0 + pick
         log.append_many(
             "weaker" if self.n_features == 1 else "outscored",
@@ -165,6 +170,10 @@ class MRMRRule(CandidateRule):
             "weaker": when_irrelevant(
                 "{name} was dropped: {relevance_symbol}={relevance} is not above that of "
                 "{because} ({level}), the only pick"
+            ),
+            "no room": when_irrelevant(
+                "{name} was dropped: {relevance_symbol}={relevance}, but the features that you "
+                "asked for are as many as n_features"
             ),
         }
 

@@ -148,6 +148,10 @@ class ScoredBatch(BatchSelector):
             every = np.arange(self.required)
             self._log_required(self.log_.relevances_of(every))
             others = self.ranking_[self.ranking_ >= self.required]
+            if not len(others):
+                self.log_.template_fields["cut"] = (
+                    "the cut, because the features that you asked for are as many as n_features"
+                )
             self.ranking_ = np.concatenate([every, others])
         del self._features, self._scores, self._model
 

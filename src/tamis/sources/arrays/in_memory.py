@@ -407,6 +407,10 @@ def picked_columns(data: Any, columns: list[int], kind: str | None = None) -> An
 
     `kind` is "pandas" or "polars"; by default it stays the same.
     """
+    import narwhals as nw
+
+    if not columns and nw.dependencies.is_pandas_dataframe(data) and kind in (None, "pandas"):
+        return data.iloc[:, []]  # narwhals would forget the rows
     picked = _as_frame(data)[:, columns]
     if kind == "pandas":
         return picked.to_pandas()
