@@ -8,6 +8,7 @@ it.
 """
 
 # Requires: feast
+# sphinx_gallery_thumbnail_path = "images/feast.png"
 
 import datetime as dt
 from pathlib import Path

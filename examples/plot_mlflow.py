@@ -7,6 +7,7 @@ are enough to log them.
 """
 
 # Requires: mlflow
+# sphinx_gallery_thumbnail_path = "images/mlflow.png"
 
 import matplotlib.pyplot as plt
 import mlflow
