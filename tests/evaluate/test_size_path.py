@@ -52,6 +52,11 @@ def test_frames_and_sparse_matrices_give_the_same() -> None:
     assert named.ranking[0] == f"c{expected.ranking[0][1:]}"
 
 
+def test_the_task_of_the_selector_decides_how_it_is_scored() -> None:
+    found = size_path(X, y, MRMR(n_features=3, task="regression"), sizes=[3])
+    assert found.scoring == "r2"
+
+
 def test_numbers_are_scored_by_r_squared() -> None:
     table, progress = load_diabetes(return_X_y=True)
     found = size_path(table, progress / 3, MRMR(n_features=5), sizes=[1, 3])

@@ -228,7 +228,10 @@ def size_path(
 
         selector = Sieve()
     X, y = indexable(X, y)
-    classes = Target.of(y).is_classes
+    target = Target.of(y, getattr(selector, "task", "auto"))
+    classes = target.is_classes
+    if "task" in selector.get_params():  # the rows of a fold alone could be taken for the other
+        selector = clone(selector).set_params(task=target.task)
     scoring = scoring or ("accuracy" if classes else "r2")
     scorer = get_scorer(scoring)
     if estimator is None:
