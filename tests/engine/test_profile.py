@@ -341,3 +341,40 @@ def test_columns_of_a_file_without_a_header_are_called_by_number(tmp_path):
 def test_one_row_is_too_few():
     with pytest.raises(InputError, match="there is only one row, so no"):
         tamis.select(pd.DataFrame({"a": [1.0], "b": [2.0]}), y=[1])
+
+
+def test_columns_of_numbers_are_described_together(tmp_path, monkeypatch):
+    """A step for each of them would make wide tables slow; the answers are those of each alone."""
+    rng, widths = np.random.default_rng(0), list[int]()
+    kinds = {
+        "number": lambda: rng.normal(size=30),
+        "code": lambda: rng.choice([-999.0, 1.5, 2.5], 30),
+        "id": lambda: rng.permutation(30) * 3,
+        "zip": lambda: rng.choice(["007", "013", "9"], 30),
+        "price": lambda: rng.choice(["$5", "$1,200"], 30),
+        "same": lambda: np.full(30, 7),
+        "large": lambda: np.arange(30) + 2**60,
+        "measured": lambda: rng.choice(["1.5e300", "2"], 30),
+    }
+    columns = {f"{kind} {j}": make() for j in range(25) for kind, make in kinds.items()}
+    columns["color"] = rng.choice(["red", "blue", "green"], 30)
+    path = tmp_path / "wide.csv"
+    pd.DataFrame(columns | {"y": np.arange(30) % 2}).to_csv(path, index=False)
+
+    def counted(block):
+        widths.append(block.width)
+        return of_block(block)
+
+    monkeypatch.setattr(profiled, "of_block", counted)
+    together = tamis.profile(path, "y").columns
+    assert sorted(widths) == [1, 200]
+    monkeypatch.setattr(profiled, "_TOGETHER", 1)
+    alone = tamis.profile(path, "y").columns
+    assert len(widths) == 2 + 201
+    for name in profiled._ARRAYS:
+        np.testing.assert_array_equal(getattr(together, name), getattr(alone, name))
+    for name in profiled._NOTES:
+        assert getattr(together, name) == getattr(alone, name)
+    assert together.remarks
+    assert together.units
+    assert together.doubtful
