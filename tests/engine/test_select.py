@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -373,3 +374,16 @@ def test_a_column_that_says_too_much_is_in_the_record_and_its_report(table, tmp_
     assert sentence in tamis.open_run(tmp_path / "run").notes
     html = html_of(page_of_run(tamis.open_run(tmp_path / "run")))
     assert "the column 'price2' equals the target in every row" in html
+
+
+@pytest.mark.parametrize("method", ["sieve", "saola"])
+def test_two_classes_under_other_codes_are_a_leak(method):
+    """As 0 for 1, or as two numbers; with more classes a measure cannot tell."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = np.c_[rng.normal(size=80), np.where(y, -1.5, 20.25), y + rng.normal(size=80)]
+    with pytest.warns(DataWarning, match="the column 'x1' says nearly everything about the targ"):
+        tamis.select(X, method, y=y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tamis.select(X[:, [0, 2]], method, y=y)

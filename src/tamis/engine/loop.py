@@ -281,11 +281,13 @@ def take_all(
 def warn_of_leaks(leak: str | None, selector: ColumnSelector, target: Target) -> list[str]:
     """Warn about a column that equals the target, or else about kept ones that nearly do.
 
-    They may be the target in other units, rounded, or made from it. Returns the warnings.
+    They may be the target in other units or codes, rounded, or made from it. With more than two
+    classes no measure tells a copy from a column that merely separates them. Returns the warnings.
     """
     measure = getattr(selector, "measure_", None)
     near, names, kept = list[int](), selector.names, set(selector.kept_.tolist())
-    if measure is not None and measure.kind != "discrete" and not target.is_classes:
+    tells_copies = not target.is_classes or target.n_classes == 2
+    if measure is not None and measure.kind != "discrete" and tells_copies:
         near = selector.log_.as_relevant_as(SAME_AS_TARGET).tolist()
     if leak is not None:
         others = [name for name in map(names.__getitem__, near) if name != leak]
