@@ -371,9 +371,9 @@ def test_a_column_that_says_too_much_is_in_the_record_and_its_report(table, tmp_
         "without it (--ignore price2 --ignore usd); 'usd' says nearly as much about it"
     )
     save_run(run, tmp_path / "run")
-    assert sentence in tamis.open_run(tmp_path / "run").notes
+    assert f"T{sentence[1:]}." in tamis.open_run(tmp_path / "run").notes
     html = html_of(page_of_run(tamis.open_run(tmp_path / "run")))
-    assert "the column 'price2' equals the target in every row" in html
+    assert "The column 'price2' equals the target in every row" in html
 
 
 @pytest.mark.parametrize("method", ["sieve", "saola"])

@@ -75,7 +75,7 @@ def test_notes_about_the_data_are_shown_whatever_they_are():
     page = page_of_run(run)
     remarks = section(page, "At a glance").remarks
     assert "The task is classification, because 2 values repeat." in remarks
-    assert "3 columns of dates were left out: <b>, c and d" in remarks
+    assert "3 columns of dates were left out: <b>, c and d." in remarks
     assert "delimiter: ;" in remarks
     assert 'list: ["a", 1]' in remarks
     assert not any(remark.startswith(("empty", "n_rows", "fingerprint")) for remark in remarks)

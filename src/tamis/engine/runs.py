@@ -263,7 +263,8 @@ class Run:
             if key in PLACED or key.endswith("_reason") or value in (None, "", [], {}):
                 continue
             if key in ("note", "notes"):
-                notes += [value] if isinstance(value, str) else [str(note) for note in value]
+                found = [value] if isinstance(value, str) else map(str, value)
+                notes += [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in found]
                 continue
             if isinstance(value, dict):
                 value = ", ".join(f"{name}={given}" for name, given in value.items())
