@@ -6,7 +6,7 @@
 # make test-browser  look at the reports and the site in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make docs  build the documentation site, with the examples, in build/docs/html
-# make bench  every benchmark in a short form (about half an hour), and a page with all runs so far
+# make bench  every benchmark in a short form (about a quarter of an hour), and a page with all runs so far
 # make reference  write docs/reference.md and docs/commands.md from docstrings and commands
 # make reproduce  the papers' experiments on the data beside the project, into docs/reproduction.md
 # make reproduce-default  the default against the usual baselines, into docs/default.md
