@@ -51,9 +51,9 @@ def run(
     known = discover(folder)
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Without a name, run all benchmarks in their short form (about a quarter of an hour); "
-        "with names, run these in full. Tables also go to bench-results/, a JSON line per run to "
-        "its history.jsonl, and a page of all runs to its history.html.",
+        description="Without a name, run all benchmarks in their short form (about a quarter of an "
+        "hour); with names, run these in full. Tables also go to bench-results/, a JSON line "
+        "per run to its history.jsonl, and a page of all runs to its history.html.",
         epilog="benchmarks:\n" + "\n".join(f"  {name:18} {text}" for name, text in known.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
